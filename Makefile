@@ -1,0 +1,56 @@
+# The two commands:  make book  and  make test.  Both set up .venv by themselves.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+STAMP  := $(VENV)/.installed
+PAGE   := _build/html/index.html
+
+# everything the book is made of: when none of it has changed, `make book` has nothing to do
+SOURCES := $(wildcard nbs/*.ipynb nbs/*.md nbs/_static/* spectral_moments/*.py results/*) \
+           _config.yml _toc.yml references.bib $(wildcard _ext/*.py)
+
+.PHONY: help book test setup export clean-notebooks check-notebooks lint bench reproduce clean
+
+help:               ## list the targets
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
+
+setup: $(STAMP)     ## create .venv and install the package with its tools, at the pinned versions
+
+$(STAMP): pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@touch $@
+
+book: $(PAGE)       ## run every chapter and build the book; a failing cell or a warning fails the build
+	@echo "The book is built. Open $(PAGE)"
+
+$(PAGE): $(STAMP) $(SOURCES)
+	@rm -rf _build
+	PYTHONWARNINGS=default $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
+	$(BIN)/python tools/check_book.py _build/html
+	@touch $@
+
+test: $(STAMP) check-notebooks lint  ## notebooks in sync, every chapter's cells, the tests, the README, the linter
+	$(BIN)/nbdev_test --n_workers 2 --timing
+	$(BIN)/python -m pytest
+
+check-notebooks: $(STAMP)  ## notebooks are clean and the exported modules match them
+	$(BIN)/python tools/notebooks.py check
+
+clean-notebooks: $(STAMP)  ## strip outputs and stray metadata from the notebooks
+	$(BIN)/python tools/notebooks.py clean
+
+export: $(STAMP)    ## clean the notebooks and write the modules from them
+	$(BIN)/python tools/notebooks.py clean export
+
+lint: $(STAMP)
+	$(BIN)/ruff check --quiet .
+
+bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same run
+	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(BIN)/python $$f; done
+
+reproduce: $(STAMP) ## recompute every stored result (long)
+	@set -e; for f in studies/*.py; do echo "== $$f"; $(BIN)/python $$f; done
+
+clean:              ## remove what was built, keep the environment
+	rm -rf _build build dist .pytest_cache .ruff_cache .hypothesis *.egg-info

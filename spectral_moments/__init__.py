@@ -1,0 +1,25 @@
+"""Unbiased spectral moments of kernel integral operators from finite sample matrices."""
+
+__version__ = "0.1.0"
+
+# Public name -> the module that defines it, loaded when the name is first used, so that
+# `import spectral_moments` stays light. This table is all the code that is not in a notebook.
+_HOME = {
+    "Linear": "operators", "Discrete": "operators",
+    "naive": "plugin",
+    "kong_valiant": "one_sided",
+}
+
+__all__ = sorted(_HOME)  # noqa: PLE0605
+
+
+def __getattr__(name):
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+    return value
+
+
+def __dir__():
+    return sorted({*globals(), *_HOME})
