@@ -5,6 +5,10 @@ BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PAGE   := _build/html/index.html
 
+# chapters run with a plain IPython profile, not the user's own; its log level keeps the build's output readable
+export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
+export MPLBACKEND ?= Agg
+
 # everything the book is made of: when none of it has changed, `make book` has nothing to do
 SOURCES := $(wildcard nbs/*.ipynb nbs/*.md nbs/_static/* spectral_moments/*.py results/*) \
            _config.yml _toc.yml references.bib $(wildcard _ext/*.py)
@@ -19,6 +23,8 @@ setup: $(STAMP)     ## create .venv and install the package with its tools, at t
 $(STAMP): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[dev]'
+	@mkdir -p $(IPYTHONDIR)/profile_default
+	@echo 'c.IPKernelApp.log_level = "ERROR"' > $(IPYTHONDIR)/profile_default/ipython_kernel_config.py
 	@touch $@
 
 book: $(PAGE)       ## run every chapter and build the book; a failing cell or a warning fails the build
@@ -26,7 +32,7 @@ book: $(PAGE)       ## run every chapter and build the book; a failing cell or a
 
 $(PAGE): $(STAMP) $(SOURCES)
 	@rm -rf _build
-	PYTHONWARNINGS=default $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
+	$(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 	$(BIN)/python tools/check_book.py _build/html
 	@touch $@
 

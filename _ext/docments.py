@@ -1,4 +1,4 @@
-"""Sphinx extension: show docments (the comment beside each parameter) as the parameter list of a function's documentation."""
+"""Sphinx extension: comments beside parameters (docments) become their documentation."""
 
 import inspect
 
@@ -20,7 +20,16 @@ def add_parameters(app, what, name, obj, options, lines):
     if result and not inspect.isclass(obj):
         fields.append(f":returns: {result}")
     if fields:
-        lines.extend(["", *(field.replace("\n", " ").replace("`", "``").replace("*", r"\*") for field in fields), ""])
+        lines.extend(
+            [
+                "",
+                *(
+                    field.replace("\n", " ").replace("`", "``").replace("*", r"\*")
+                    for field in fields
+                ),
+                "",
+            ]
+        )
 
 
 def setup(app):

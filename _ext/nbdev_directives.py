@@ -1,4 +1,4 @@
-"""Sphinx extension: chapters are nbdev notebooks, so drop nbdev's `#|` lines before a reader sees them."""
+"""Sphinx extension: drop nbdev's `#|` lines from the chapters before a reader sees them."""
 
 import json
 
@@ -10,9 +10,15 @@ def strip_directives(app, docname, source):
     for cell in notebook["cells"]:
         if cell["cell_type"] == "code":
             lines = "".join(cell["source"]).splitlines(keepends=True)
-            cell["source"] = "".join(line for line in lines if not line.startswith("#|")).lstrip("\n")
+            cell["source"] = "".join(
+                line for line in lines if not line.startswith("#|")
+            ).lstrip("\n")
     # a cell that held nothing but directives would be shown as an empty box
-    notebook["cells"] = [c for c in notebook["cells"] if c["cell_type"] != "code" or "".join(c["source"]).strip()]
+    notebook["cells"] = [
+        c
+        for c in notebook["cells"]
+        if c["cell_type"] != "code" or "".join(c["source"]).strip()
+    ]
     source[0] = json.dumps(notebook)
 
 

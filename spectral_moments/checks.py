@@ -11,12 +11,20 @@ import os
 
 import numpy as np
 
-# %% ../nbs/90_checks.ipynb #ec6d0faa
+# %% ../nbs/90_checks.ipynb #b0babb41
+_COMPLEX = (
+    "{} is complex; the moments are defined for real features: "
+    "pass its real part, or stack real and imaginary parts as separate columns"
+)
+
+
 def _to_array(phi, name):
     "`phi` as a numpy array of whatever dtype, or an error that says why not."
     if isinstance(phi, np.ma.MaskedArray):
-        raise TypeError(f"{name} is a masked array, whose mask would be lost; pass {name}.filled(numpy.nan) "
-                        "to mark missing entries by NaN")
+        raise TypeError(
+            f"{name} is a masked array, whose mask would be lost; "
+            f"pass {name}.filled(numpy.nan) to mark missing entries by NaN"
+        )
     if hasattr(phi, "todense") and not isinstance(phi, np.ndarray):
         raise TypeError(f"{name} is a sparse matrix; pass {name}.toarray()")
     if type(phi).__module__.partition(".")[0] == "torch":
@@ -24,41 +32,52 @@ def _to_array(phi, name):
     try:
         return np.asarray(phi)
     except ValueError as error:
-        raise ValueError(f"{name} cannot be made into an array ({error}); all its rows must have the same length") from None
+        raise ValueError(
+            f"{name} cannot be made into an array ({error}); "
+            "all its rows must have the same length"
+        ) from None
 
-# %% ../nbs/90_checks.ipynb #5bfae999
+# %% ../nbs/90_checks.ipynb #8bf0ea8e
 def _from_torch(phi, name):
     "A torch CPU tensor as a numpy array."
     if phi.device.type != "cpu":
         raise TypeError(f"{name} is a torch tensor on {phi.device}; pass {name}.cpu()")
     if phi.is_complex():
-        raise TypeError(f"{name} is complex; the moments are defined for real features: pass its real part, or stack "
-                        "real and imaginary parts as separate columns")
+        raise TypeError(_COMPLEX.format(name))
     phi = phi.detach()
     return (phi.double() if phi.is_floating_point() else phi).numpy()
 
-# %% ../nbs/90_checks.ipynb #3db0311d
+# %% ../nbs/90_checks.ipynb #8b4d3fbd
 def _to_real(phi, name, dtype):
     "`phi` as an array of the floating-point `dtype`, refusing what is not a real number."
     if phi.dtype.kind == "c":
-        raise TypeError(f"{name} is complex; the moments are defined for real features: pass its real part, or stack "
-                        "real and imaginary parts as separate columns")
+        raise TypeError(_COMPLEX.format(name))
     if phi.dtype.kind not in "buif":
-        raise TypeError(f"{name} has dtype {phi.dtype}, which is not a real number type; convert it first, "
-                        f"for instance with numpy.asarray({name}, dtype=float)")
-    return np.ascontiguousarray(phi, dtype=dtype)
+        raise TypeError(
+            f"{name} has dtype {phi.dtype}, which is not a real number type; "
+            f"convert it first, for instance with numpy.asarray({name}, dtype=float)"
+        )
+    with np.errstate(
+        over="ignore"
+    ):  # what overflows becomes infinite, and is refused below
+        return np.ascontiguousarray(phi, dtype=dtype)
 
-# %% ../nbs/90_checks.ipynb #0d9f5566
+# %% ../nbs/90_checks.ipynb #2b8ae870
 def _check_finite(phi, name):
     "Refuse infinities and, until missing entries are supported, NaN."
     low, high = phi.min(), phi.max()
-    if np.isinf(low) or np.isinf(high):
-        raise ValueError(f"{name} has infinite entries (or entries too large for {phi.dtype}); remove or repair those rows or columns")
+    if np.isinf([low, high]).any() or (np.isnan(low) and np.isinf(phi).any()):
+        raise ValueError(
+            f"{name} has infinite entries, or entries too large for {phi.dtype}; "
+            "remove or repair those rows or columns"
+        )
     if np.isnan(low):
-        raise ValueError(f"{name} has NaN entries; missing entries are not supported by this estimator: "
-                         "drop the rows or columns that have them")
+        raise ValueError(
+            f"{name} has NaN entries; missing entries are not supported by this estimator: "
+            "drop the rows or columns that have them"
+        )
 
-# %% ../nbs/90_checks.ipynb #ec58b3e6
+# %% ../nbs/90_checks.ipynb #cc309c7a
 def check_trials(
     phi,  # array-like of real numbers, shape (P, Q) or (T, P, Q)
     *,
@@ -68,14 +87,20 @@ def check_trials(
     "`phi` as an array of trials, or an error that names what is wrong with it."
     phi = _to_array(phi, name)
     if phi.ndim not in (2, 3):
-        raise ValueError(f"{name} has {phi.ndim} axes; it must have 2 (inputs, features) or 3 (trials, inputs, features)")
+        raise ValueError(
+            f"{name} has {phi.ndim} axes; "
+            "it must have 2 (inputs, features) or 3 (trials, inputs, features)"
+        )
     if phi.size == 0:
-        raise ValueError(f"{name} is empty, with shape {phi.shape}; it needs at least one row and one column")
+        raise ValueError(
+            f"{name} is empty, with shape {phi.shape}; "
+            "it needs at least one row and one column"
+        )
     phi = _to_real(phi, name, dtype)
     _check_finite(phi, name)
     return phi.reshape(-1, *phi.shape[-2:])
 
-# %% ../nbs/90_checks.ipynb #8d24db2e
+# %% ../nbs/90_checks.ipynb #5583b2d6
 def check_matrix(
     phi,  # array-like of real numbers, shape (P, Q) or (1, P, Q)
     *,
@@ -85,13 +110,15 @@ def check_matrix(
     "`phi` as one measurement matrix, or an error that names what is wrong with it."
     trials = check_trials(phi, name=name, dtype=dtype)
     if len(trials) > 1:
-        raise ValueError(f"{name} has {len(trials)} trials, and this estimator takes one matrix so far; "
-                         f"pass a single trial {name}[t], or their mean {name}.mean(axis=0)")
+        raise ValueError(
+            f"{name} has {len(trials)} trials, and this estimator takes one matrix so far; "
+            f"pass a single trial {name}[t], or their mean {name}.mean(axis=0)"
+        )
     return trials[0]
 
-# %% ../nbs/90_checks.ipynb #c164aaac
+# %% ../nbs/90_checks.ipynb #d0e68ad0
 def show_error(call, *args, **kwargs):
-    "Assert that `call(*args, **kwargs)` raises `TypeError` or `ValueError`, and print the message."
+    "Assert that the call raises `TypeError` or `ValueError`, and print the message."
     try:
         call(*args, **kwargs)
     except (TypeError, ValueError) as error:
@@ -99,22 +126,26 @@ def show_error(call, *args, **kwargs):
     else:
         raise AssertionError("the call was expected to fail, and did not")
 
-# %% ../nbs/90_checks.ipynb #1d841da2
+# %% ../nbs/90_checks.ipynb #8e64f926
 def check_order(
     n_max,  # highest order, a positive integer
     shape,  # shape of the matrix or of the trials; the last two are (P, Q)
     *,
-    limit=None,  # highest order that the calling estimator offers, if it has a limit of its own
+    limit=None,  # highest order that the calling estimator offers
 ):  # `n_max` as an int
     "`n_max` as an int, or an error that names what is wrong with it."
     n_max = check_count(n_max, "n_max")
     P, Q = shape[-2:]
     if n_max > min(P, Q):
-        raise ValueError(f"n_max = {n_max} is larger than min(P, Q) = {min(P, Q)} for a {P} x {Q} matrix; order n needs n distinct "
-                         "rows and columns: lower n_max or measure more")
+        raise ValueError(
+            f"n_max = {n_max} exceeds min(P, Q) = {min(P, Q)} of a {P} x {Q} matrix; "
+            "order n needs n distinct rows and columns: lower n_max or measure more"
+        )
     if limit is not None and n_max > limit:
-        raise ValueError(f"n_max = {n_max} is larger than {limit}, the highest order of this estimator; "
-                         "lower n_max, or use `increasing` for higher orders")
+        raise ValueError(
+            f"n_max = {n_max} is larger than {limit}, the highest order of this estimator; "
+            "lower n_max, or use `increasing` for higher orders"
+        )
     return n_max
 
 # %% ../nbs/90_checks.ipynb #15927fbb
@@ -146,11 +177,15 @@ def check_random_state(
         random_state = check_count(random_state, "random_state", least=0)
     return np.random.default_rng(random_state)
 
-# %% ../nbs/90_checks.ipynb #30bab9a4
+# %% ../nbs/90_checks.ipynb #370f1573
 def check_n_jobs(
     n_jobs=None,  # number of threads, or None for all cores this process may use
 ):  # int
     "Number of threads to use."
     if n_jobs is not None:
         return check_count(n_jobs, "n_jobs")
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return (
+        len(os.sched_getaffinity(0))
+        if hasattr(os, "sched_getaffinity")
+        else os.cpu_count() or 1
+    )

@@ -34,16 +34,35 @@ def line(
 # %% ../nbs/91_figures.ipynb #5e84c57c
 def use_style():
     "Set matplotlib's defaults to the style of the book."
-    plt.rcParams.update({
-        "figure.figsize": (6.4, 3.4), "figure.facecolor": "white", "savefig.facecolor": "white",
-        "figure.constrained_layout.use": True, "svg.hashsalt": "spectral_moments",
-        "font.size": 10, "axes.titlesize": 10, "axes.labelsize": 10, "legend.fontsize": 9, "legend.frameon": False,
-        "axes.spines.top": False, "axes.spines.right": False, "axes.grid": True, "axes.axisbelow": True,
-        "grid.color": "#d9d9d9", "grid.linewidth": 0.6, "lines.linewidth": 1.4, "lines.markersize": 4.5, "errorbar.capsize": 2.5,
-        "axes.prop_cycle": mpl.cycler(color=[style["color"] for style in STYLE.values()]),
-    })
+    plt.rcParams.update(
+        {
+            "figure.figsize": (6.4, 3.4),
+            "figure.facecolor": "white",
+            "savefig.facecolor": "white",
+            "figure.constrained_layout.use": True,
+            "svg.hashsalt": "spectral_moments",
+            "font.size": 10,
+            "axes.titlesize": 10,
+            "axes.labelsize": 10,
+            "legend.fontsize": 9,
+            "legend.frameon": False,
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.grid": True,
+            "axes.axisbelow": True,
+            "grid.color": "#d9d9d9",
+            "grid.linewidth": 0.6,
+            "lines.linewidth": 1.4,
+            "lines.markersize": 4.5,
+            "errorbar.capsize": 2.5,
+            "axes.prop_cycle": mpl.cycler(
+                color=[style["color"] for style in STYLE.values()]
+            ),
+        }
+    )
     with suppress(ImportError):
         from matplotlib_inline.backend_inline import set_matplotlib_formats
+
         set_matplotlib_formats("svg")
 
 # %% ../nbs/91_figures.ipynb #01679343
@@ -53,5 +72,7 @@ def mean_and_error(
     "Mean over the first axis and its standard error."
     samples = np.asarray(samples, dtype=float)
     if len(samples) < 2:
-        raise ValueError(f"samples has {len(samples)} repetitions; an error bar needs at least 2")
+        raise ValueError(
+            f"samples has {len(samples)} repetitions; an error bar needs at least 2"
+        )
     return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))

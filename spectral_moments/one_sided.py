@@ -25,16 +25,18 @@ def _increasing_rows(phi, n_max):
             X = (X @ upper) * ((n + 1) / (P - n))
     return np.array(values)
 
-# %% ../nbs/04_one_sided.ipynb #91d431e9
+# %% ../nbs/04_one_sided.ipynb #1514de78
 def kong_valiant(
     phi,  # measurement matrix, shape (P, Q)
     n_max,  # highest order, at most min(P, Q)
     *,
-    sampled="rows",  # the side that is a sample: "rows" (KV-row) or "columns" (KV-col); the other is taken as complete
+    sampled="rows",  # the sampled side, "rows" (KV-row) or "columns" (KV-col)
 ):  # array whose entry n - 1 estimates m(n), n = 1..n_max
-    "Unbiased moments when only one side is sampled; biased by the other side when both are."
+    "Unbiased moments if one side is sampled and the other complete."
     if sampled not in ("rows", "columns"):
-        raise ValueError(f"sampled = {sampled!r} must be 'rows' or 'columns', the side of the matrix that is a sample")
+        raise ValueError(
+            f"sampled = {sampled!r} must be 'rows' or 'columns', the side that is a sample"
+        )
     phi = check_matrix(phi)
     n_max = check_order(n_max, phi.shape)
     phi, exponent = unit_scale(phi)

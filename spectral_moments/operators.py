@@ -12,7 +12,7 @@ import numpy as np
 
 from .checks import check_count, check_matrix, check_random_state
 
-# %% ../nbs/01_operators.ipynb #e4060219
+# %% ../nbs/01_operators.ipynb #6f556317
 def power_sums(
     eigenvalues,  # array of eigenvalues
     n_max,  # highest order
@@ -23,13 +23,13 @@ def power_sums(
 
 
 def _first(values, count):
-    "The first `count` of `values`, zeros beyond their end; all of them when `count` is None."
+    "The first `count` of `values`, or all if None; zeros beyond their end."
     count = len(values) if count is None else check_count(count, "count")
     return np.pad(values, (0, max(0, count - len(values))))[:count]
 
-# %% ../nbs/01_operators.ipynb #ff450240
+# %% ../nbs/01_operators.ipynb #aebfe7a1
 class Linear:
-    "Bilinear process: phi(x, w) = sqrt(scale) x.w with x and w standard normal in `dim` dimensions."
+    "Bilinear process: phi(x, w) = sqrt(scale) x.w, with standard normal x and w."
 
     def __init__(
         self,
@@ -40,7 +40,9 @@ class Linear:
         self.dim = check_count(dim, "dim")
         self.scale = float(scale)
         if not (np.isfinite(self.scale) and self.scale > 0):
-            raise ValueError(f"scale = {scale} must be a positive finite number; it is the operator's eigenvalue")
+            raise ValueError(
+                f"scale = {scale} must be positive and finite: it is the eigenvalue"
+            )
 
     def sample(
         self,
@@ -68,7 +70,7 @@ class Linear:
         "Spectral moments of the kernel integral operator."
         return self.dim * self.scale ** np.arange(1.0, check_count(n_max, "n_max") + 1)
 
-# %% ../nbs/01_operators.ipynb #42567faa
+# %% ../nbs/01_operators.ipynb #025b9634
 class Discrete:
     "A finite population: inputs are rows of `table`, features are its columns."
 
@@ -81,7 +83,9 @@ class Discrete:
     ):
         self.table = check_matrix(table, name="table").copy()
         self.input_probs = _probabilities(input_probs, self.table.shape[0], "input_probs")
-        self.feature_probs = _probabilities(feature_probs, self.table.shape[1], "feature_probs")
+        self.feature_probs = _probabilities(
+            feature_probs, self.table.shape[1], "feature_probs"
+        )
 
     def sample(
         self,
@@ -100,8 +104,10 @@ class Discrete:
         self,
         count=None,  # how many; None means all that can be non-zero, min(A, B)
     ):  # the largest eigenvalues of the operator, in decreasing order
-        "Eigenvalues of the kernel integral operator: squared singular values of the weighted table."
-        weighted = np.sqrt(self.input_probs)[:, None] * self.table * np.sqrt(self.feature_probs)
+        "Eigenvalues of the operator: squared singular values of the weighted table."
+        weighted = (
+            np.sqrt(self.input_probs)[:, None] * self.table * np.sqrt(self.feature_probs)
+        )
         return _first(np.linalg.svd(weighted, compute_uv=False) ** 2, count)
 
     def moments(
@@ -117,7 +123,7 @@ class Discrete:
         P,  # number of inputs (rows)
         Q,  # number of features (columns)
     ):  # exact expectation of `statistic`, same shape as its value
-        "Average `statistic` over every sample of P inputs and Q features, weighted by its probability."
+        "Average `statistic` over every sample of P inputs and Q features."
         A, B = self.table.shape
         total = 0.0
         for rows in itertools.product(range(A), repeat=check_count(P, "P")):
@@ -127,15 +133,21 @@ class Discrete:
                 total = total + weight * np.asarray(statistic(part[:, list(columns)]))
         return total
 
-# %% ../nbs/01_operators.ipynb #3ecb21bf
+# %% ../nbs/01_operators.ipynb #2c14477d
 def _probabilities(given, size, name):
     "Probability vector of length `size`; uniform when `given` is None."
     if given is None:
         return np.full(size, 1 / size)
     given = np.asarray(given, dtype=float)
-    if given.shape != (size,) or not (given >= 0).all() or not np.isclose(given.sum(), 1, rtol=1e-12):
-        raise ValueError(f"{name} must hold {size} non-negative numbers that sum to one; divide it by its sum, "
-                         "or leave it out for equal probabilities")
+    if (
+        given.shape != (size,)
+        or not (given >= 0).all()
+        or not np.isclose(given.sum(), 1, rtol=1e-12)
+    ):
+        raise ValueError(
+            f"{name} must hold {size} non-negative numbers that sum to one; "
+            "divide it by its sum, or leave it out for equal probabilities"
+        )
     return given
 
 # %% ../nbs/01_operators.ipynb #0f06bbf8
@@ -150,15 +162,19 @@ def newton_eigenvalues(
     roots = np.roots([(-1) ** j * e[j] for j in range(len(e))])
     return np.real_if_close(roots[np.argsort(-roots.real)], tol=1e6)
 
-# %% ../nbs/01_operators.ipynb #82ed5307
+# %% ../nbs/01_operators.ipynb #0f6ec028
 def stieltjes_poles(
     moments,  # the first 2r moments
 ):  # (poles, multiplicities), r of each, poles in decreasing order of their real part
-    "Poles of the Pade approximant of the Stieltjes transform, and each residue over its pole."
+    "Poles of the Pade approximant of the Stieltjes transform, and residues over poles."
     m = np.asarray(moments, dtype=float)
     r = len(m) // 2
     index = np.add.outer(np.arange(r), np.arange(r))
     poles = np.linalg.eigvals(np.linalg.solve(m[index], m[index + 1]))
     poles = poles[np.argsort(-poles.real)]
-    residues = np.linalg.lstsq(poles[None, :] ** np.arange(2 * r)[:, None], m[: 2 * r].astype(poles.dtype), rcond=None)[0]
+    residues = np.linalg.lstsq(
+        poles[None, :] ** np.arange(2 * r)[:, None],
+        m[: 2 * r].astype(poles.dtype),
+        rcond=None,
+    )[0]
     return poles, residues / poles

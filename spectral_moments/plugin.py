@@ -12,15 +12,15 @@ import numpy as np
 
 from .checks import check_matrix, check_order
 
-# %% ../nbs/03_plugin.ipynb #4e360ef1
+# %% ../nbs/03_plugin.ipynb #d1167e8a
 def unit_scale(
     phi,  # float array
-):  # (array with largest absolute entry in [1/2, 1), or all zero; exponent e): phi = array * 2**e
+):  # (array with largest absolute entry in [1/2, 1), exponent e): phi = array * 2**e
     "Divide `phi` by a power of two, exactly, so that its powers stay in range."
     exponent = int(np.frexp(max(phi.max(), -phi.min()))[1])
     return np.ldexp(phi, -exponent), exponent
 
-# %% ../nbs/03_plugin.ipynb #4add7bfb
+# %% ../nbs/03_plugin.ipynb #15e27af4
 def naive(
     phi,  # measurement matrix, shape (P, Q)
     n_max,  # highest order, at most min(P, Q)
@@ -34,15 +34,20 @@ def naive(
     top, top_exponent = np.frexp(eigenvalues[-1])
     orders = np.arange(1, n_max + 1)
     ratios = np.ldexp(eigenvalues, -top_exponent)
-    return np.ldexp((ratios[:, None] ** orders).sum(axis=0), orders * (top_exponent + 2 * exponent))
+    return np.ldexp(
+        (ratios[:, None] ** orders).sum(axis=0), orders * (top_exponent + 2 * exponent)
+    )
 
-# %% ../nbs/03_plugin.ipynb #8fda8ba8
+# %% ../nbs/03_plugin.ipynb #854edead
 def marchenko_pastur_moments(
     P,  # number of rows
     Q,  # number of columns
     n_max,  # highest order
-):  # array whose entry n - 1 is P**(1 - n) times the n-th moment of the Marchenko-Pastur law
-    "What the naive estimator tends to when the entries are independent with mean 0 and variance 1."
+):  # array whose entry n - 1 is P**(1 - n) times the n-th Marchenko-Pastur moment
+    "Limit of the naive moments for independent entries with mean 0 and variance 1."
     c = P / Q
-    beta = [sum(math.comb(n, j) * math.comb(n - 1, j) / (j + 1) * c**j for j in range(n)) for n in range(1, n_max + 1)]
+    beta = [
+        sum(math.comb(n, j) * math.comb(n - 1, j) / (j + 1) * c**j for j in range(n))
+        for n in range(1, n_max + 1)
+    ]
     return float(P) ** (1 - np.arange(1.0, n_max + 1)) * beta

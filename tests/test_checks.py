@@ -1,0 +1,145 @@
+"""Every accepted form of input gives the same doubles; every other is refused by name."""
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from spectral_moments.checks import (
+    check_count,
+    check_matrix,
+    check_n_jobs,
+    check_order,
+    check_random_state,
+    check_trials,
+)
+
+REAL = st.sampled_from(
+    ["f2", "f4", "f8", "g", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
+)
+
+
+@given(st.data(), REAL, st.sampled_from("CF"), st.booleans())
+def test_any_real_dtype_and_layout(data, dtype, order, reverse):
+    shape = data.draw(hnp.array_shapes(min_dims=2, max_dims=3, max_side=4))
+    phi = np.asarray(data.draw(hnp.arrays("u1", shape)) % 2, dtype=dtype, order=order)
+    phi = phi[::-1] if reverse else phi
+    phi.flags.writeable = False
+    before = phi.copy()
+    result = check_trials(phi)
+    assert result.dtype == np.float64
+    assert result.flags.c_contiguous
+    assert result.shape == (1, *shape)[-3:]
+    np.testing.assert_array_equal(result.reshape(shape), phi.astype("f8"))
+    np.testing.assert_array_equal(phi, before)
+
+
+def test_memory_map(tmp_path):
+    np.save(tmp_path / "phi.npy", np.arange(6.0).reshape(2, 3))
+    phi = np.load(tmp_path / "phi.npy", mmap_mode="r")
+    np.testing.assert_array_equal(check_matrix(phi), phi)
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.int64]
+)
+def test_torch(dtype):
+    phi = torch.arange(6).reshape(2, 3).to(dtype)
+    np.testing.assert_array_equal(check_matrix(phi), np.arange(6.0).reshape(2, 3))
+    np.testing.assert_array_equal(check_matrix(phi.T), np.arange(6.0).reshape(2, 3).T)
+
+
+def test_torch_with_gradient():
+    phi = torch.ones(2, 3, requires_grad=True)
+    assert check_matrix(phi).shape == (2, 3)
+
+
+def test_single_precision_on_request():
+    assert check_matrix(np.ones((2, 2)), dtype=np.float32).dtype == np.float32
+
+
+class Sparse:
+    def todense(self): ...
+
+
+@pytest.mark.parametrize(
+    ("phi", "error", "message"),
+    [
+        (np.ones((2, 2), complex), TypeError, "phi is complex.*real part"),
+        (torch.ones(2, 2, dtype=torch.complex64), TypeError, "phi is complex.*real part"),
+        (torch.ones(2, 2, device="meta"), TypeError, r"on meta; pass phi.cpu\(\)"),
+        (np.ones((2, 2), object), TypeError, "dtype object.*convert"),
+        ([["1", "2"]], TypeError, "not a real number type"),
+        (np.zeros((2, 2), "M8[s]"), TypeError, "not a real number type"),
+        (np.ma.ones((2, 2)), TypeError, "masked array.*filled"),
+        (Sparse(), TypeError, "sparse.*toarray"),
+        ([[1.0, 2.0], [3.0]], ValueError, "same length"),
+        (3.0, ValueError, "0 axes"),
+        ([1.0, 2.0], ValueError, "1 axes"),
+        (np.ones((1, 2, 2, 2)), ValueError, "4 axes"),
+        (np.ones((0, 3)), ValueError, "empty"),
+        (np.ones((2, 0, 3)), ValueError, "empty"),
+        ([[1.0, np.inf]], ValueError, "infinite"),
+        ([[-np.inf, np.nan]], ValueError, "infinite"),
+        ([[1.0, np.nan]], ValueError, "NaN.*not supported"),
+        (np.full((2, 2), np.longdouble("1e4000")), ValueError, "too large for float64"),
+        (np.ones((2, 3, 4)), ValueError, "2 trials"),
+        (None, ValueError, "0 axes"),
+    ],
+)
+def test_refused(phi, error, message):
+    with pytest.raises(error, match=message):
+        check_matrix(phi)
+
+
+def test_argument_name_in_message():
+    with pytest.raises(ValueError, match="table has 1 axes"):
+        check_matrix([1.0], name="table")
+
+
+@pytest.mark.parametrize(
+    ("n_max", "error", "message"),
+    [
+        (0, ValueError, "n_max = 0 is too small"),
+        (-1, ValueError, "at least 1"),
+        (2.0, TypeError, "n_max must be a whole number"),
+        (np.float64(2), TypeError, "whole number"),
+        (True, TypeError, "whole number"),
+        ("2", TypeError, "whole number"),
+        (None, TypeError, "whole number"),
+        (4, ValueError, r"exceeds min\(P, Q\) = 3.*3 x 5.*lower n_max"),
+    ],
+)
+def test_orders_refused(n_max, error, message):
+    with pytest.raises(error, match=message):
+        check_order(n_max, (3, 5))
+
+
+def test_orders():
+    assert check_order(3, (3, 5)) == 3
+    assert type(check_order(np.uint8(2), (7, 3, 5))) is int
+    with pytest.raises(ValueError, match="larger than 5.*increasing"):
+        check_order(6, (9, 9), limit=5)
+
+
+def test_random_state():
+    assert check_random_state(3).integers(1 << 30) == check_random_state(
+        np.int64(3)
+    ).integers(1 << 30)
+    generator = np.random.default_rng(0)
+    assert check_random_state(generator) is generator
+    assert check_random_state().random() != check_random_state().random()
+    with pytest.raises(ValueError, match="random_state = -1"):
+        check_random_state(-1)
+    with pytest.raises(TypeError, match="random_state must be"):
+        check_random_state("seed")
+
+
+def test_counts():
+    assert check_count(0, "k", least=0) == 0
+    assert check_n_jobs(2) == 2
+    assert check_n_jobs() >= 1
+    with pytest.raises(ValueError, match="n_jobs = 0"):
+        check_n_jobs(0)

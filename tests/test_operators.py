@@ -1,0 +1,80 @@
+"""Processes with known answers, and spectra from exact moments."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+from spectral_moments import Discrete, Linear
+from spectral_moments.operators import newton_eigenvalues, power_sums, stieltjes_poles
+
+TABLES = hnp.arrays(
+    "f8", hnp.array_shapes(min_dims=2, max_dims=2, max_side=4), elements=st.floats(-3, 3)
+)
+
+
+@given(TABLES, st.integers(0, 2**32))
+def test_discrete_moments_are_traces(table, seed):
+    rng = np.random.default_rng(seed)
+    rho_x, rho_w = (rng.dirichlet(np.ones(size)) for size in table.shape)
+    process = Discrete(table, input_probs=rho_x, feature_probs=rho_w)
+    T = (table * rho_w) @ table.T * rho_x
+    traces = [np.trace(np.linalg.matrix_power(T, n)) for n in range(1, 5)]
+    np.testing.assert_allclose(process.moments(4), traces, rtol=1e-10, atol=1e-12)
+    flipped = Discrete(table.T, input_probs=rho_w, feature_probs=rho_x)
+    np.testing.assert_allclose(flipped.moments(4), traces, rtol=1e-10, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "process", [Linear(3, scale=0.4), Discrete([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0]])]
+)
+def test_process_interface(process):
+    phi = process.sample(5, 7, random_state=1)
+    assert phi.shape == (5, 7)
+    np.testing.assert_array_equal(phi, process.sample(5, 7, random_state=1))
+    assert not np.array_equal(phi, process.sample(5, 7, random_state=2))
+    np.testing.assert_allclose(
+        process.moments(4), power_sums(process.eigenvalues(), 4), rtol=1e-12
+    )
+    assert (np.diff(process.eigenvalues(6)) <= 0).all()
+    assert len(process.eigenvalues(1)) == 1
+    with pytest.raises(ValueError, match="P = 0"):
+        process.sample(0, 3)
+    with pytest.raises(TypeError, match="Q must be a whole number"):
+        process.sample(3, 2.5)
+
+
+def test_discrete_keeps_its_own_table():
+    table = np.ones((2, 2))
+    process = Discrete(table)
+    table[:] = 7
+    np.testing.assert_allclose(process.moments(2), 1)
+
+
+def test_sample_frequencies():
+    process = Discrete([[0.0], [1.0]], input_probs=[0.9, 0.1])
+    share = process.sample(20_000, 1, random_state=1).mean()
+    assert abs(share - 0.1) < 4 * np.sqrt(0.09 / 20_000)
+
+
+@pytest.mark.parametrize(
+    "probs", [[0.5, 0.6], [1.5, -0.5], [1.0], [[0.5, 0.5]], [np.nan, 1.0]]
+)
+def test_probabilities_refused(probs):
+    with pytest.raises(ValueError, match="input_probs must hold 2"):
+        Discrete(np.ones((2, 3)), input_probs=probs)
+
+
+@pytest.mark.parametrize("scale", [0.0, -1.0, np.nan, np.inf])
+def test_scale_refused(scale):
+    with pytest.raises(ValueError, match="scale"):
+        Linear(2, scale=scale)
+
+
+def test_newton_and_stieltjes_agree():
+    known = np.array([2.0, 1.1, 0.4])
+    np.testing.assert_allclose(newton_eigenvalues(power_sums(known, 3)), known, rtol=1e-10)
+    poles, multiplicities = stieltjes_poles(power_sums(known, 6))
+    np.testing.assert_allclose(poles, known, rtol=1e-8)
+    np.testing.assert_allclose(multiplicities, 1, rtol=1e-6)

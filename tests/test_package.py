@@ -1,0 +1,67 @@
+"""The package as a whole: light to import, complete, and its README runs."""
+
+import doctest
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import spectral_moments
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_import_is_light():
+    code = (
+        "import sys, spectral_moments; "
+        "print(*sorted({'numba', 'scipy', 'torch', 'matplotlib'} & set(sys.modules)))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
+    )
+    assert (result.returncode, result.stdout.strip(), result.stderr) == (0, "", "")
+
+
+def test_estimators_need_neither_torch_nor_matplotlib():
+    code = (
+        "import sys, spectral_moments as sm; [getattr(sm, name) for name in sm.__all__]; "
+        "print(*sorted({'torch', 'matplotlib'} & set(sys.modules)))"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (result.returncode, result.stdout.strip()) == (0, ""), result.stderr
+
+
+def test_public_names():
+    modules = {path.stem for path in (ROOT / "spectral_moments").glob("*.py")}
+    for name in spectral_moments.__all__:
+        assert getattr(spectral_moments, name).__doc__, name
+        assert name not in modules, "a module would shadow the public name"
+    assert set(spectral_moments.__all__) <= set(dir(spectral_moments))
+    assert not hasattr(spectral_moments, "no_such_name")
+
+
+def test_readme():
+    "Every Python block of the README runs, in one namespace, and prints what it says."
+    blocks = re.findall(
+        r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S
+    )
+    assert blocks
+    examples = doctest.DocTestParser().get_doctest(
+        "\n".join(blocks), {}, "README", "README.md", 0
+    )
+    assert examples.examples
+    runner = doctest.DocTestRunner(
+        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    )
+    assert runner.run(examples).failed == 0
+
+
+def test_version_is_the_one_of_settings():
+    settings = (ROOT / "settings.ini").read_text()
+    assert f"version = {spectral_moments.__version__}\n" in settings
+
+
+def test_every_chapter_is_in_the_book():
+    toc = (ROOT / "_toc.yml").read_text()
+    for path in (ROOT / "nbs").glob("*.ipynb"):
+        assert f"nbs/{path.stem}\n" in toc, f"{path.name} is not in _toc.yml"

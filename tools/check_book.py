@@ -1,0 +1,80 @@
+"""Check a built book: links lead somewhere, images have alternative text, no code leaks.
+
+python tools/check_book.py _build/html
+"""
+
+import sys
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+
+class Page(HTMLParser):
+    "Anchors, links, images and visible text of one page."
+
+    def __init__(self, path):
+        super().__init__()
+        self.anchors, self.links, self.images, self.text, self.hidden = set(), [], [], [], 0
+        self.feed(path.read_text(encoding="utf-8"))
+
+    def handle_starttag(self, tag, attrs):
+        attrs = dict(attrs)
+        self.hidden += tag in ("script", "style")
+        self.anchors.update(attrs[key] for key in ("id", "name") if attrs.get(key))
+        if tag == "a" and attrs.get("href"):
+            self.links.append(attrs["href"])
+        if tag == "img":
+            self.images.append(attrs)
+        for key in ("src", "href"):
+            if tag in ("script", "link", "img") and urlsplit(
+                attrs.get(key) or ""
+            ).scheme in ("http", "https"):
+                self.links.append("network:" + attrs[key])
+
+    def handle_endtag(self, tag):
+        self.hidden -= tag in ("script", "style")
+
+    def handle_data(self, data):
+        if not self.hidden:
+            self.text.append(data)
+
+
+def problems(root):
+    pages = {
+        path: Page(path) for path in root.rglob("*.html") if "_static" not in path.parts
+    }
+    for path, page in pages.items():
+        for link in page.links:
+            if link.startswith("network:"):
+                yield path, f"loads {link[8:]} from the network"
+                continue
+            parts = urlsplit(link)
+            if parts.scheme or parts.netloc:
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            if not target.exists():
+                yield path, f"dead link {link}"
+            elif (
+                parts.fragment
+                and target in pages
+                and unquote(parts.fragment) not in pages[target].anchors
+            ):
+                yield path, f"dead anchor {link}"
+        yield from (
+            (path, f"image {img.get('src')} has no alternative text")
+            for img in page.images
+            if not img.get("alt") or img["alt"].startswith(("../_images", "_images"))
+        )
+        text = "".join(page.text)
+        yield from (
+            (path, f"shows {mark!r}")
+            for mark in ("#| ", "Traceback (most recent call last)")
+            if mark in text
+        )
+
+
+if __name__ == "__main__":
+    root = Path(sys.argv[1]).resolve()
+    found = [f"{path.relative_to(root)}: {what}" for path, what in problems(root)]
+    print(*found, sep="\n", end="\n" if found else "")
+    sys.exit(f"{len(found)} problems in the book" if found else 0)
