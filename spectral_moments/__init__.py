@@ -5,9 +5,13 @@ __version__ = "0.1.0"
 # Public name -> the module that defines it, loaded when the name is first used, so that
 # `import spectral_moments` stays light. This table is all the code that is not in a notebook.
 _HOME = {
-    "Linear": "operators", "Discrete": "operators",
+    "Linear": "operators",
+    "Discrete": "operators",
+    "RBF": "rbf",
     "naive": "plugin",
     "kong_valiant": "one_sided",
+    "increasing": "recursion",
+    "all_cycles": "partitions",
 }
 
 __all__ = sorted(_HOME)  # noqa: PLE0605
