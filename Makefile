@@ -46,11 +46,13 @@ check-notebooks: $(STAMP)  ## notebooks are clean and the exported modules match
 clean-notebooks: $(STAMP)  ## strip outputs and stray metadata from the notebooks
 	$(BIN)/python tools/notebooks.py clean
 
-export: $(STAMP)    ## clean the notebooks and write the modules from them
+export: $(STAMP)    ## format and clean the notebooks, and write the modules from them
+	$(BIN)/ruff format --quiet .
 	$(BIN)/python tools/notebooks.py clean export
 
-lint: $(STAMP)
+lint: $(STAMP)      ## ruff: rules and layout
 	$(BIN)/ruff check --quiet .
+	$(BIN)/ruff format --check --quiet .
 
 bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same run
 	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(BIN)/python $$f; done
