@@ -7,7 +7,6 @@ PAGE   := _build/html/index.html
 
 # chapters run with a plain IPython profile, not the user's own; its log level keeps the build's output readable
 export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
-export MPLBACKEND ?= Agg
 
 # everything the book is made of: when none of it has changed, `make book` has nothing to do
 SOURCES := $(wildcard nbs/*.ipynb nbs/*.md nbs/_static/* spectral_moments/*.py results/*) \
