@@ -4,13 +4,14 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 STAMP  := $(VENV)/.installed
 PAGE   := _build/html/index.html
+BUILT  := _build/.built
 
 # chapters run with a plain IPython profile, not the user's own; its log level keeps the build's output readable
 export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 
 # everything the book is made of: when none of it has changed, `make book` has nothing to do
-SOURCES := $(wildcard nbs/*.ipynb nbs/*.md nbs/_static/* spectral_moments/*.py results/*) \
-           _config.yml _toc.yml references.bib $(wildcard _ext/*.py)
+SOURCES := $(wildcard nbs/*.ipynb nbs/*.md spectral_moments/*.py results/*) \
+           _config.yml _toc.yml references.bib Makefile $(wildcard _ext/*.py _static/*)
 
 .PHONY: help book test setup export clean-notebooks check-notebooks lint bench reproduce clean
 
@@ -26,10 +27,10 @@ $(STAMP): pyproject.toml constraints.txt
 	@echo 'c.IPKernelApp.log_level = "ERROR"' > $(IPYTHONDIR)/profile_default/ipython_kernel_config.py
 	@touch $@
 
-book: $(PAGE)       ## run every chapter and build the book; a failing cell or a warning fails the build
+book: $(BUILT)      ## run every chapter and build the book; a failing cell or a warning fails the build
 	@echo "The book is built. Open $(PAGE)"
 
-$(PAGE): $(STAMP) $(SOURCES)
+$(BUILT): $(STAMP) $(SOURCES)
 	@rm -rf _build
 	$(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 	$(BIN)/python tools/check_book.py _build/html
