@@ -37,7 +37,7 @@ $(BUILT): $(STAMP) $(SOURCES)
 	@touch $@
 
 test: $(STAMP) check-notebooks lint  ## notebooks in sync, every chapter's cells, the tests, the README, the linter
-	$(BIN)/nbdev_test --n_workers 2 --timing
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2 --timing  # two chapters at once, one core each
 	$(BIN)/python -m pytest
 
 check-notebooks: $(STAMP)  ## notebooks are clean and the exported modules match them
