@@ -5,9 +5,10 @@
 # %% auto #0
 __all__ = ['check_trials', 'check_matrix', 'show_error', 'check_order', 'check_count', 'check_random_state', 'check_n_jobs']
 
-# %% ../nbs/90_checks.ipynb #fb5fbf34
+# %% ../nbs/90_checks.ipynb #1b8bab10
 import operator
 import os
+import textwrap
 
 import numpy as np
 
@@ -47,7 +48,7 @@ def _from_torch(phi, name):
     phi = phi.detach()
     return (phi.double() if phi.is_floating_point() else phi).numpy()
 
-# %% ../nbs/90_checks.ipynb #8b4d3fbd
+# %% ../nbs/90_checks.ipynb #5ea0e890
 def _to_real(phi, name, dtype):
     "`phi` as an array of the floating-point `dtype`, refusing what is not a real number."
     if phi.dtype.kind == "c":
@@ -116,13 +117,14 @@ def check_matrix(
         )
     return trials[0]
 
-# %% ../nbs/90_checks.ipynb #d0e68ad0
+# %% ../nbs/90_checks.ipynb #a4abfab2
 def show_error(call, *args, **kwargs):
     "Assert that the call raises `TypeError` or `ValueError`, and print the message."
     try:
         call(*args, **kwargs)
     except (TypeError, ValueError) as error:
-        print(f"{type(error).__name__}: {error}")
+        message = f"{type(error).__name__}: {error}"
+        print(textwrap.fill(message, 88, subsequent_indent="    "))
     else:
         raise AssertionError("the call was expected to fail, and did not")
 
