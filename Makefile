@@ -59,6 +59,7 @@ bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same 
 
 reproduce: $(STAMP) ## recompute every stored result (long)
 	@set -e; for f in studies/*.py; do echo "== $$f"; $(BIN)/python $$f; done
+	$(BIN)/python -m spectral_moments.comparison all
 
 clean:              ## remove what was built, keep the environment
 	rm -rf _build build dist .pytest_cache .ruff_cache .hypothesis *.egg-info
