@@ -63,27 +63,32 @@ def _to_real(phi, name, dtype):
     ):  # what overflows becomes infinite, and is refused below
         return np.ascontiguousarray(phi, dtype=dtype)
 
-# %% ../nbs/90_checks.ipynb #2b8ae870
-def _check_finite(phi, name):
-    "Refuse infinities and, until missing entries are supported, NaN."
+# %% ../nbs/90_checks.ipynb #a1e039bb
+def _check_finite(phi, name, missing):
+    "Refuse infinities and, unless it marks missing entries, NaN."
     low, high = phi.min(), phi.max()
     if np.isinf([low, high]).any() or (np.isnan(low) and np.isinf(phi).any()):
         raise ValueError(
             f"{name} has infinite entries, or entries too large for {phi.dtype}; "
             "remove or repair those rows or columns"
         )
-    if np.isnan(low):
+    if not np.isnan(low):
+        return
+    if not missing:
         raise ValueError(
-            f"{name} has NaN entries; missing entries are not supported by this estimator: "
-            "drop the rows or columns that have them"
+            f"{name} has NaN entries; missing entries are not supported by this function: "
+            "use `estimate`, or drop the rows or columns that have them"
         )
+    if np.isnan(phi).all():
+        raise ValueError(f"{name} has only NaN entries; nothing was observed")
 
-# %% ../nbs/90_checks.ipynb #cc309c7a
+# %% ../nbs/90_checks.ipynb #4aab2a8c
 def check_trials(
     phi,  # array-like of real numbers, shape (P, Q) or (T, P, Q)
     *,
     name="phi",  # what the error messages call it
     dtype=np.float64,  # floating-point type to compute in
+    missing=False,  # whether NaN is allowed, as the mark of a missing entry
 ):  # array of `dtype`, C-contiguous, shape (T, P, Q); shares memory with `phi` where it can
     "`phi` as an array of trials, or an error that names what is wrong with it."
     phi = _to_array(phi, name)
@@ -98,7 +103,7 @@ def check_trials(
             "it needs at least one row and one column"
         )
     phi = _to_real(phi, name, dtype)
-    _check_finite(phi, name)
+    _check_finite(phi, name, missing)
     return phi.reshape(-1, *phi.shape[-2:])
 
 # %% ../nbs/90_checks.ipynb #5583b2d6

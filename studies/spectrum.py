@@ -1,0 +1,294 @@
+"""Eigenvalues, dimension and norm from estimated moments, over many matrices.
+
+Writes results/spectrum.json, the figures and tables of the chapter on the spectrum.
+Takes about five minutes on one core.
+"""
+
+import json
+import platform
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import scipy
+
+from spectral_moments.one_sided import kong_valiant
+from spectral_moments.operators import Linear, power_sums
+from spectral_moments.rbf import RBF
+from spectral_moments.recursion import increasing
+from spectral_moments.spectrum import (
+    constant_eigenvalues,
+    effective_dimension,
+    operator_norm,
+    participation_ratio,
+    recover_eigenvalues,
+    recovery_bound,
+)
+from spectral_moments.uncertainty import (
+    column_influences,
+    moment_covariance,
+    row_influences,
+)
+
+SEED = 2028
+ORDERS = 10
+PANELS = {
+    "linear 100 x 100": dict(shape=(100, 100), count=20, upper=0.6, n_matrices=100),
+    "two levels 100 x 100": dict(shape=(100, 100), count=20, upper=1.0, n_matrices=100),
+    "Fourier 20 x 20": dict(shape=(20, 20), count=50, upper=0.1, n_matrices=100),
+    "Fourier 300 x 300": dict(shape=(300, 300), count=50, upper=0.1, n_matrices=50),
+}
+POOLED = {"sizes": [1, 10, 100, 1000], "groups": 20}  # 20 x 20 matrices, averaged
+SENSITIVITY = {
+    "count": [10, 15, 20, 30, 40],
+    "n_grid": [10, 30, 100, 500, 2000],
+    "orders": [1, 2, 3, 4, 6, 8, 10],
+    "n_matrices": 40,
+}
+CURVE = {"sizes": [50, 100, 200, 400, 800], "orders": [2, 4, 8], "n_matrices": 30}
+COVERAGE = {"level": 0.9, "ridges": [0.03, 0.1, 0.3, 1.0], "n_matrices": 300}
+
+
+class TwoLevels:
+    "Bilinear process with ten eigenvalues 0.5 and ten eigenvalues 0.1."
+
+    spectrum = np.repeat([0.5, 0.1], 10)
+
+    def sample(self, P, Q, rng):
+        x, w = (rng.standard_normal((size, 20)) for size in (P, Q))
+        return x * np.sqrt(self.spectrum) @ w.T
+
+    def eigenvalues(self, count):
+        return np.pad(self.spectrum, (0, max(0, count - 20)))[:count]
+
+    def moments(self, n_max):
+        return power_sums(self.spectrum, n_max)
+
+
+PROCESSES = {
+    "linear": Linear(20, scale=0.3),
+    "two": TwoLevels(),
+    "Fourier": RBF(1, input_cov=400.0),
+}
+
+
+class Estimate:
+    "Moments with their covariance."
+
+    def __init__(self, phi, n_max):
+        self.values = increasing(phi, n_max, n_jobs=1)
+        g = [f(phi, n_max, n_jobs=1) for f in (row_influences, column_influences)]
+        self.covariance = moment_covariance(*g)
+        self.stderr = np.sqrt(self.covariance.diagonal())
+
+
+def summary(found, truth):
+    "Mean and 10-90% band of each eigenvalue, and the total absolute error."
+    found = np.array(found)
+    error = abs(found - truth).sum(axis=1)
+    low, high = np.quantile(found, [0.1, 0.9], axis=0)
+    return {
+        "mean": found.mean(axis=0).round(5).tolist(),
+        "low": low.round(5).tolist(),
+        "high": high.round(5).tolist(),
+        "error": error.mean(),
+        "error_se": error.std(ddof=1) / np.sqrt(len(error)),
+    }
+
+
+def panel(name, shape, count, upper, n_matrices):
+    "All methods on one process."
+    process, number = PROCESSES[name.split()[0]], 10 + list(PANELS).index(name)
+    truth = process.eigenvalues(count)
+    found, moments = {}, []
+    for index in range(n_matrices):
+        phi = process.sample(*shape, np.random.default_rng([SEED, number, index]))
+        est = Estimate(phi, ORDERS)
+        moments.append(est.values)
+        spectrum = np.linalg.svd(phi, compute_uv=False) ** 2 / phi.size
+        fit = dict(count=count, upper=upper)
+        answers = {
+            "empirical": np.pad(spectrum, (0, max(0, count - len(spectrum))))[:count],
+            "kv": recover_eigenvalues(kong_valiant(phi, ORDERS), **fit),
+            "ours": recover_eigenvalues(est.values, **fit),
+            "ours, unit weights": recover_eigenvalues(
+                est.values, weights=np.ones(ORDERS), **fit
+            ),
+            "ours, 1/stderr": recover_eigenvalues(est, **fit),
+            "constant": constant_eigenvalues(est.values, count),
+        }
+        for key, value in answers.items():
+            found.setdefault(key, []).append(value)
+    m, exact = np.array(moments), process.moments(ORDERS)
+    return {
+        "truth": truth.tolist(),
+        "relative_sd": (m.std(axis=0, ddof=1) / exact).tolist(),
+        "first_moments": m[0].tolist(),
+        "exact_moments_error": abs(
+            recover_eigenvalues(exact, count, upper=upper) - truth
+        ).sum(),
+        "methods": {key: summary(value, truth) for key, value in found.items()},
+    }
+
+
+def pooled(sizes, groups):
+    "The 20 x 20 panel from the mean of the moments of many matrices."
+    process, truth = PROCESSES["Fourier"], PROCESSES["Fourier"].eigenvalues(50)
+    rng = np.random.default_rng([SEED, 1])
+    draws = [
+        increasing(process.sample(20, 20, rng), ORDERS, n_jobs=1)
+        for _ in range(groups * max(sizes))
+    ]
+    moments, result = np.array(draws), {}
+    exact = process.moments(ORDERS)
+    for size in sizes:
+        parts = moments[: groups * size].reshape(groups, size, -1)
+        means = parts.mean(axis=1)
+        found = [recover_eigenvalues(m, 50, upper=0.1) for m in means]
+        result[size] = summary(found, truth)
+        result[size]["tenth_relative_sd"] = means[:, -1].std(ddof=1) / exact[-1]
+        constant = [constant_eigenvalues(m, 50) for m in means]
+        result[size]["constant_error"] = summary(constant, truth)["error"]
+        if size > 1:  # weights from the spread over the matrices
+            errors = parts.std(axis=1, ddof=1) / np.sqrt(size)
+            pairs = (SimpleNamespace(values=m, stderr=e) for m, e in zip(means, errors))
+            found = [recover_eigenvalues(pair, 50, upper=0.1) for pair in pairs]
+            result[size]["weighted"] = summary(found, truth)
+    return result
+
+
+def padded_error(found, truth):
+    "Total absolute error, the shorter spectrum filled up with zeros."
+    size = max(len(found), len(truth))
+    return abs(
+        np.pad(found, (0, size - len(found))) - np.pad(truth, (0, size - len(truth)))
+    ).sum()
+
+
+def sensitivity(count, n_grid, orders, n_matrices):
+    "Total error for the two-level process as one setting varies."
+    process, rng = PROCESSES["two"], np.random.default_rng([SEED, 2])
+    draws = [
+        increasing(process.sample(100, 100, rng), ORDERS, n_jobs=1)
+        for _ in range(n_matrices)
+    ]
+    result = {"count": [], "n_grid": [], "orders": [], "count, constant": []}
+
+    def errors(**changes):
+        options = {"count": 20, "n_grid": 500, "orders": ORDERS, **changes}
+        k = options.pop("orders")
+        return [
+            padded_error(recover_eigenvalues(m[:k], upper=1.0, **options), process.spectrum)
+            for m in draws
+        ]
+
+    for name, values in (("count", count), ("n_grid", n_grid), ("orders", orders)):
+        for value in values:
+            e = errors(**{name: value})
+            result[name].append([np.mean(e), np.std(e, ddof=1) / np.sqrt(len(e))])
+    for value in count:
+        e = [padded_error(constant_eigenvalues(m, value), process.spectrum) for m in draws]
+        result["count, constant"].append(np.mean(e))
+    return result
+
+
+def curve(sizes, orders, n_matrices):
+    "Total error and bound for the two-level process as the matrix grows."
+    process, rng = PROCESSES["two"], np.random.default_rng([SEED, 3])
+    truth, exact = process.eigenvalues(20), process.moments(ORDERS)
+    result = {"constant": [], "empirical": []}
+    result |= {f"{kind} {k}": [] for k in orders for kind in ("error", "bound")}
+    for size in sizes:
+        errors, moments = {}, []
+        for _ in range(n_matrices):
+            phi = process.sample(size, size, rng)
+            m = increasing(phi, max(orders), n_jobs=1)
+            spectrum = np.linalg.svd(phi, compute_uv=False)[:20] ** 2 / phi.size
+            moments.append(m)
+            answers = {
+                f"error {k}": recover_eigenvalues(m[:k], 20, upper=1.0) for k in orders
+            }
+            answers |= {"constant": constant_eigenvalues(m, 20), "empirical": spectrum}
+            for key, value in answers.items():
+                errors.setdefault(key, []).append(abs(value - truth).sum())
+        for key, e in errors.items():
+            result[key].append([np.mean(e), np.std(e, ddof=1) / np.sqrt(len(e))])
+        miss = abs(np.array(moments) - exact[: max(orders)]).mean(axis=0)
+        for k in orders:
+            result[f"bound {k}"].append(recovery_bound(miss[:k], 20, upper=1.0, n_grid=500))
+    result["exact moments"] = [
+        abs(recover_eigenvalues(exact[:k], 20, upper=1.0) - truth).sum() for k in orders
+    ]
+    return result
+
+
+def covered(bounds, truth):
+    "Share of bounds that hold the truth, and their medians over the truth."
+    low, high = np.array(bounds).T
+    return {
+        "coverage": np.mean((low <= truth) & (truth <= high)),
+        "low": np.median(low) / truth,
+        "high": np.median(high) / truth,
+    }
+
+
+def coverage(process, shape, n_max, seed, *, level, ridges, n_matrices):
+    "How often bounds and intervals hold the truth."
+    eigenvalues = process.eigenvalues(20 if isinstance(process, Linear) else 20000)
+    m, norm, z = process.moments(2), eigenvalues[0], scipy.special.ndtri((1 + level) / 2)
+    norms, dimensions, ratios = [], {r: [] for r in ridges}, {False: [], True: []}
+    for index in range(n_matrices):
+        phi = process.sample(*shape, np.random.default_rng([SEED, seed, index]))
+        est = Estimate(phi, n_max)
+        norms.append(operator_norm(est, level=level))
+        for r in ridges:
+            bounds = effective_dimension(est, r * norm, level=level)
+            dimensions[r].append(bounds)
+        for center, found in ratios.items():
+            value, error = participation_ratio(phi, center=center)
+            found.append([value - z * error, value + z * error, value, error])
+    result = {"operator_norm": covered(norms, norm), "effective_dimension": {}}
+    for r, bounds in dimensions.items():
+        truth = (eigenvalues / (eigenvalues + r * norm)).sum()
+        result["effective_dimension"][r] = {"truth": truth, **covered(bounds, truth)}
+    for center, name in ((False, "participation_ratio"), (True, "centred")):
+        rows, truth = np.array(ratios[center]), m[0] ** 2 / m[1]
+        result[name] = {"truth": truth, **covered(rows[:, :2], truth)}
+        result[name]["bias"] = rows[:, 2].mean() / truth - 1
+        result[name]["stderr_over_sd"] = rows[:, 3].mean() / rows[:, 2].std(ddof=1)
+    if not isinstance(process, Linear):
+        del result["centred"]  # its features have a mean that is not zero
+    return result
+
+
+if __name__ == "__main__":
+    output = {
+        "command": "python studies/spectrum.py",
+        "seed": SEED,
+        "settings": {
+            "orders": ORDERS,
+            "n_grid": 500,
+            "panels": PANELS,
+            "pooled": POOLED,
+            "sensitivity": SENSITIVITY,
+            "curve": CURVE,
+            "coverage": COVERAGE,
+        },
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+        "panels": {name: panel(name, **options) for name, options in PANELS.items()},
+        "pooled": pooled(**POOLED),
+        "sensitivity": sensitivity(**SENSITIVITY),
+        "curve": curve(**CURVE),
+        "coverage": {
+            "linear 100 x 100": coverage(PROCESSES["linear"], (100, 100), 5, 4, **COVERAGE),
+            "Fourier 150 x 300": coverage(
+                RBF(3, kernel_cov=0.25), (150, 300), 5, 5, **COVERAGE
+            ),
+        },
+    }
+    path = Path(__file__).parents[1] / "results" / "spectrum.json"
+    path.write_text(json.dumps(output, indent=1) + "\n")

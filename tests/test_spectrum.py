@@ -1,0 +1,468 @@
+"""Eigenvalues, dimension and norm: bounds by fuzzing, a peer package, messages."""
+
+import math
+import warnings
+from types import SimpleNamespace
+
+import dimensionality
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spectral_moments.operators import Discrete, Linear, power_sums
+from spectral_moments.partitions import distinct_sums
+from spectral_moments.rbf import RBF
+from spectral_moments.recursion import increasing
+from spectral_moments.spectrum import (
+    Bounds,
+    WithError,
+    constant_eigenvalues,
+    effective_dimension,
+    operator_norm,
+    participation_ratio,
+    recover_eigenvalues,
+    recovery_bound,
+    renyi_dimension,
+    ridge_series,
+    spectral_measure,
+    squared_moments,
+)
+from spectral_moments.uncertainty import (
+    column_influences,
+    moment_covariance,
+    row_influences,
+)
+
+spectra = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=12).map(
+    lambda values: np.sort(values)[::-1]
+)
+
+
+def estimate(phi, n_max):
+    covariance = moment_covariance(
+        *(f(phi, n_max, n_jobs=1) for f in (row_influences, column_influences))
+    )
+    return SimpleNamespace(
+        values=increasing(phi, n_max, n_jobs=1),
+        stderr=np.sqrt(covariance.diagonal()),
+        covariance=covariance,
+    )
+
+
+# --- the linear program ---
+
+
+@given(spectra, st.integers(1, 6), st.floats(1.0, 3.0))
+@settings(max_examples=40, deadline=None)
+def test_measure_fits_exact_moments(eigenvalues, k, stretch):
+    upper, count = stretch * eigenvalues[0], len(eigenvalues)
+    m = power_sums(eigenvalues, k)
+    grid, p = spectral_measure(m, count, upper=upper, n_grid=200)
+    assert grid.shape == p.shape == (200,)
+    assert grid[0] == 0 and grid[-1] == upper
+    assert p.min() >= 0 and p.sum() == pytest.approx(1)
+    n = np.arange(1, k + 1)
+    residual = abs(m / count - p @ grid[:, None] ** n) / upper**n
+    rounding = n / (2 * 199)  # every eigenvalue moved to the nearest grid point
+    assert residual.sum() <= rounding.sum() + 1e-8
+
+
+@given(spectra, st.integers(1, 8), st.integers(1, 30))
+@settings(max_examples=40, deadline=None)
+def test_recovered_eigenvalues_are_a_spectrum(eigenvalues, k, extra):
+    count = len(eigenvalues) + extra
+    found = recover_eigenvalues(power_sums(eigenvalues, k), count, upper=1.5, n_grid=60)
+    assert found.shape == (count,)
+    assert (np.diff(found) <= 0).all()
+    assert found.min() >= 0 and found.max() <= 1.5
+
+
+@given(spectra, st.sampled_from([2, 4, 6]), st.floats(0, 0.05), st.integers(0, 100))
+@settings(max_examples=40, deadline=None)
+def test_error_bound_holds(eigenvalues, k, noise, seed):
+    m = power_sums(eigenvalues, k)
+    rng = np.random.default_rng(seed)
+    perturbed = m * (1 + noise * rng.uniform(-1, 1, k))
+    count, upper = len(eigenvalues), 1.2
+    found = recover_eigenvalues(perturbed, count, upper=upper, n_grid=100)
+    bound = recovery_bound(abs(perturbed - m), count, upper=upper, n_grid=100)
+    assert abs(found - eigenvalues).sum() <= bound
+
+
+def test_quantiles_of_a_known_measure():
+    # two atoms on the grid, three quarters and one quarter of the mass
+    m = 8 * (0.25 * 1.0 ** np.arange(1, 5) + 0.75 * 0.5 ** np.arange(1, 5))
+    found = recover_eigenvalues(m, 8, upper=2.0, n_grid=5)
+    np.testing.assert_allclose(found, [1, 1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5], atol=1e-9)
+
+
+@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1.0, 1e6])
+def test_recovery_scales_with_the_operator(scale):
+    eigenvalues = np.array([1.0, 0.7, 0.2])
+    one = recover_eigenvalues(power_sums(eigenvalues, 5), 3, upper=1.5)
+    many = recover_eigenvalues(power_sums(scale * eigenvalues, 5), 3, upper=1.5 * scale)
+    np.testing.assert_allclose(many, scale * one, rtol=1e-6)
+
+
+def test_weights_from_standard_errors():
+    m = power_sums([1.0, 0.5, 0.5], 4)
+    fit = dict(count=3, upper=1.3)
+    wrong = m * [1, 1, 1, 1.5]
+    loose = SimpleNamespace(values=wrong, stderr=m * [1e-4, 1e-4, 1e-4, np.inf])
+    ignored = recover_eigenvalues(loose, **fit)
+    np.testing.assert_array_equal(
+        ignored, recover_eigenvalues(wrong, weights=[1, 1, 1, 0] / m / 1e-4, **fit)
+    )
+    grid, p = spectral_measure(loose, **fit)
+    n = np.arange(1, 4)
+    np.testing.assert_allclose(3 * p @ grid[:, None] ** n, m[:3], rtol=1e-5)
+    exact = SimpleNamespace(values=m, stderr=np.zeros(4))  # no division by zero
+    np.testing.assert_allclose(
+        recover_eigenvalues(exact, **fit), recover_eigenvalues(m, **fit), atol=0.02
+    )
+
+
+def test_unknown_errors():
+    m = power_sums([1.0, 0.5], 3)
+    missing = SimpleNamespace(values=m, stderr=np.full(3, np.nan), covariance=None)
+    assert operator_norm(missing) == operator_norm(m)
+    assert participation_ratio(missing).value == participation_ratio(m).value
+    partly = SimpleNamespace(values=m, stderr=np.array([0.1, 0.1, np.inf]))
+    two = SimpleNamespace(values=m[:2], stderr=np.array([0.1, 0.1]))
+    assert operator_norm(partly) == operator_norm(two)
+    assert effective_dimension(partly, 0.1) == effective_dimension(two, 0.1)
+
+
+def test_constant_baseline():
+    np.testing.assert_allclose(constant_eigenvalues([6.0, 1.0], 20), np.full(20, 0.3))
+
+
+@pytest.mark.parametrize("k", [1, 4, 10])
+def test_all_eigenvalues_at_the_upper_bound(k):
+    eigenvalues = np.full(7, 0.1)  # their sum exceeds 7 * 0.1 by rounding
+    grid, p = spectral_measure(power_sums(eigenvalues, k), 7, upper=0.1)
+    assert p.min() >= 0 and p[-1] == pytest.approx(1)
+
+
+def test_negative_moments_are_accepted():
+    found = recover_eigenvalues([1.0, 0.2, -0.01], 10, upper=0.5)
+    assert found.min() >= 0
+
+
+# --- operator norm ---
+
+
+@given(spectra, st.integers(1, 12))
+@settings(max_examples=60, deadline=None)
+def test_norm_between_bounds(eigenvalues, k):
+    low, high = operator_norm(power_sums(eigenvalues, k))
+    top = eigenvalues[0]
+    assert low <= top * (1 + 1e-12) and top <= high * (1 + 1e-12)
+
+
+def test_norm_of_rank_one_is_exact():
+    np.testing.assert_allclose(
+        operator_norm(0.7 ** np.arange(1, 6)), (0.7, 0.7), rtol=1e-12
+    )
+
+
+def test_norm_is_wider_with_errors():
+    m = power_sums([1.0, 0.5, 0.2], 5)
+    exact = operator_norm(m)
+    loose = operator_norm(SimpleNamespace(values=m, stderr=0.05 * m))
+    looser = operator_norm(SimpleNamespace(values=m, stderr=0.05 * m), level=0.999)
+    assert looser.low < loose.low < exact.low < exact.high < loose.high < looser.high
+    assert isinstance(exact, Bounds)
+
+
+def test_norm_without_usable_ratio_has_low_zero():
+    est = SimpleNamespace(values=np.array([1.0, 0.1]), stderr=np.array([0.1, 0.5]))
+    assert operator_norm(est).low == 0
+
+
+# --- effective dimension ---
+
+
+@given(spectra, st.integers(1, 8), st.floats(1e-4, 30))
+@settings(max_examples=60, deadline=None)
+def test_effective_dimension_between_bounds(eigenvalues, k, ridge):
+    truth = (eigenvalues / (eigenvalues + ridge)).sum()
+    low, high = effective_dimension(power_sums(eigenvalues, k), ridge, n_grid=150)
+    assert low <= truth * (1 + 1e-6) and truth <= high * (1 + 1e-6)
+
+
+@given(spectra, st.integers(2, 7))
+@settings(max_examples=30, deadline=None)
+def test_bounds_are_inside_the_series(eigenvalues, k):
+    m = power_sums(eigenvalues, k)
+    ridge = 1.5 * operator_norm(m).high
+    low, high = effective_dimension(m, ridge)
+    series = ridge_series(m, ridge)
+    truth = (eigenvalues / (eigenvalues + ridge)).sum()
+    assert series.low <= truth * (1 + 1e-12) and truth <= series.high * (1 + 1e-12)
+    assert series.low <= low * (1 + 1e-3) and high <= series.high * (1 + 1e-3)
+
+
+def test_more_moments_tighten_the_bounds():
+    m = power_sums(np.geomspace(1, 0.01, 15), 8)
+    widths = [np.ptp(effective_dimension(m[:k], 0.1, upper=1.1)) for k in (1, 2, 4, 8)]
+    assert (np.diff(widths) < 0).all()
+
+
+def test_effective_dimension_scales():
+    m = power_sums([1.0, 0.4, 0.1], 4)
+    one = effective_dimension(m, 0.2)
+    for scale in (1e-8, 1e5):
+        scaled = effective_dimension(m * scale ** np.arange(1, 5), 0.2 * scale)
+        np.testing.assert_allclose(scaled, one, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("process", "shape"), [(Linear(10, scale=0.3), (60, 60)), (RBF(2), (50, 100))]
+)
+def test_bounds_hold_in_the_stated_share(process, shape):
+    eigenvalues, rng, level = process.eigenvalues(500), np.random.default_rng(1), 0.9
+    ridge = 0.2 * eigenvalues[0]
+    truth = (eigenvalues / (eigenvalues + ridge)).sum()
+    held = []
+    for _ in range(60):
+        est = estimate(process.sample(*shape, rng), 4)
+        norm = operator_norm(est, level=level)
+        bounds = effective_dimension(est, ridge, level=level, n_grid=100)
+        held.append(
+            [
+                norm.low <= eigenvalues[0] <= norm.high,
+                bounds.low <= truth <= bounds.high,
+            ]
+        )
+    allowed = level - 3 * math.sqrt(level * (1 - level) / len(held))
+    assert (np.mean(held, axis=0) >= allowed).all()
+
+
+# --- participation ratio ---
+
+
+def split_sums(phi, patterns):
+    edges = [tuple((i, a, "phi") for i, a in pattern) for pattern in patterns]
+    columns = math.perm(phi.shape[1], 2)
+    return [
+        total / (math.perm(len(phi), 1 + max(i for i, _ in pattern)) * columns)
+        for pattern, total in zip(patterns, distinct_sums(edges, {"phi": phi}))
+    ]
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (5, 9), (20, 11), (13, 30)])
+def test_squared_moments_equal_distinct_sums(shape):
+    phi = np.random.default_rng(2).standard_normal(shape) + 0.5
+    a, b, c, d, e = split_sums(
+        phi,
+        [
+            ((0, 0), (0, 0), (1, 1), (1, 1)),
+            ((0, 0), (1, 0), (2, 1), (2, 1)),
+            ((0, 0), (1, 0), (2, 1), (3, 1)),
+            ((0, 0), (0, 1), (1, 0), (1, 1)),
+            ((0, 0), (1, 1), (2, 0), (2, 1)),
+        ],
+    )
+    np.testing.assert_allclose(squared_moments(phi), (a, d), rtol=1e-10)
+    centred = squared_moments(phi, center=True)
+    np.testing.assert_allclose(centred, (a - 2 * b + c, d - 2 * e + c), rtol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(4, 2), (10, 7), (50, 80), (80, 50), (200, 30)])
+@pytest.mark.parametrize("mean", [0.0, 3.0])
+def test_equals_the_package_dimensionality(shape, mean):
+    rng = np.random.default_rng(3)
+    x, w = rng.standard_normal((shape[0], 3)), rng.standard_normal((shape[1], 3))
+    phi = x @ w.T + 0.1 * rng.standard_normal(shape) + mean * rng.standard_normal(shape[1])
+    parts = dimensionality.participation_ratio(phi, return_parts=True)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", RuntimeWarning)  # m(2) negative in small cases
+        found = participation_ratio(phi, center=True)
+    np.testing.assert_allclose(found.value, parts["both"], rtol=1e-10)
+    np.testing.assert_allclose(
+        squared_moments(phi, center=True), (parts["A"], parts["B"]), rtol=1e-10
+    )
+
+
+def test_centred_terms_are_unbiased_exactly():
+    table = np.array([[1.0, 2.0], [0.0, -1.0], [3.0, 0.5]])
+    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.4, 0.6])
+    population = Discrete(table, input_probs=p, feature_probs=q)
+    centred = Discrete(table - p @ table, input_probs=p, feature_probs=q).moments(2)
+    expected = population.expectation(lambda phi: squared_moments(phi, center=True), 5, 2)
+    np.testing.assert_allclose(expected, (centred[0] ** 2, centred[1]), rtol=1e-12)
+    m = population.moments(2)
+    expected = population.expectation(squared_moments, 3, 3)
+    np.testing.assert_allclose(expected, (m[0] ** 2, m[1]), rtol=1e-12)
+
+
+def test_ratio_invariances():
+    phi = RBF(2).sample(30, 40, 4)
+    rng = np.random.default_rng(5)
+    moved = 1e-80 * phi[rng.permutation(30)][:, rng.permutation(40)]
+    for center in (False, True):
+        np.testing.assert_allclose(
+            participation_ratio(moved, center=center),
+            participation_ratio(phi, center=center),
+            rtol=1e-9,
+        )
+    shifted = phi + rng.standard_normal(40)
+    np.testing.assert_allclose(
+        participation_ratio(shifted, center=True).value,
+        participation_ratio(phi, center=True).value,
+        rtol=1e-10,
+    )
+
+
+@pytest.mark.parametrize("center", [False, True])
+def test_standard_error_is_the_jackknife(center):
+    phi = RBF(2).sample(40, 50, 6)
+    whole, variance = squared_moments(phi, center=center), 0.0
+    for axis in (0, 1):
+        N = phi.shape[axis]
+        parts = np.array(
+            [squared_moments(np.delete(phi, i, axis), center=center) for i in range(N)]
+        )
+        step = (parts - parts.mean(axis=0)) / whole @ [1, -1]
+        variance += (N - 1) / N * (step @ step)
+    value, error = participation_ratio(phi, center=center)
+    np.testing.assert_allclose(error / value, np.sqrt(variance), rtol=0.02)
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize(
+    ("eigenvalues", "ratio"), [(np.geomspace(1, 0.05, 8), 1.0), (np.ones(8), math.sqrt(2))]
+)
+def test_standard_error_against_the_spread(eigenvalues, ratio, center):
+    # equal eigenvalues maximise the ratio: no first-order term, twice the variance
+    rng = np.random.default_rng(7)
+    truth, found = eigenvalues.sum() ** 2 / (eigenvalues**2).sum(), []
+    for _ in range(400):
+        x, w = rng.standard_normal((60, 8)), rng.standard_normal((80, 8))
+        found.append(participation_ratio(x * np.sqrt(eigenvalues) @ w.T, center=center))
+    values, errors = np.array(found).T
+    assert errors.mean() / values.std(ddof=1) == pytest.approx(ratio, rel=0.15)
+    assert np.mean(abs(values - truth) < 1.645 * errors) > 0.85
+    assert values.mean() == pytest.approx(truth, rel=0.05)
+
+
+def test_kinds_of_input():
+    phi = RBF(2).sample(12, 15, 8)
+    expected = participation_ratio(phi)
+    read_only = phi.copy()
+    read_only.setflags(write=False)
+    same = (phi.tolist(), np.asfortranarray(phi), read_only, torch.tensor(phi), phi[None])
+    for given_as in same:
+        assert participation_ratio(given_as) == pytest.approx(expected, rel=1e-12)
+    assert isinstance(expected, WithError)
+    single = participation_ratio(phi.astype(np.float32))
+    assert single == pytest.approx(expected, rel=1e-4)
+
+
+def test_ratio_of_moments_and_estimates():
+    m = power_sums([1.0, 0.5], 3)
+    assert participation_ratio(m).value == pytest.approx(1.5**2 / 1.25)
+    assert np.isnan(participation_ratio(m).stderr)
+    phi = RBF(2).sample(60, 80, 9)
+    est = estimate(phi, 3)
+    worst = SimpleNamespace(values=est.values, stderr=est.stderr)
+    assert participation_ratio(est).stderr < participation_ratio(worst).stderr
+    relative = 2 * est.stderr[0] / est.values[0] + est.stderr[1] / est.values[1]
+    assert participation_ratio(worst).stderr == pytest.approx(
+        relative * participation_ratio(worst).value
+    )
+    assert participation_ratio(phi).stderr == pytest.approx(
+        participation_ratio(est).stderr, rel=0.1
+    )
+
+
+@given(spectra)
+@settings(max_examples=30, deadline=None)
+def test_renyi_dimensions_decrease(eigenvalues):
+    m = power_sums(eigenvalues, 6)
+    values = [renyi_dimension(m, n).value for n in range(2, 7)]
+    assert (np.diff(values) <= 1e-9 * values[0]).all()
+    assert values[-1] >= 1 - 1e-9 and values[0] <= len(eigenvalues) * (1 + 1e-9)
+
+
+def test_no_error_for_the_smallest_matrices():
+    assert participation_ratio([[1.0, 2.0], [3.0, 1.0]]).stderr == np.inf
+    phi = np.random.default_rng(10).standard_normal((4, 3)) @ np.ones((3, 3))
+    assert participation_ratio(phi, center=True).stderr == np.inf
+
+
+def test_negative_denominator_keeps_the_sign():
+    phi = np.array([[1.0, -1.0], [1.0, 1.0]])
+    with pytest.warns(RuntimeWarning, match="m\\(2\\) is negative"):
+        assert participation_ratio(phi).value < 0
+    with pytest.warns(RuntimeWarning, match="m\\(2\\) is zero"):
+        assert np.isnan(participation_ratio(np.zeros((5, 5))).value)
+
+
+# --- what a caller is told ---
+
+BAD = SimpleNamespace(values=[1.0, 0.5], stderr=[0.1])
+NEGATIVE = SimpleNamespace(values=[1.0, -5.0], stderr=[0.1, 0.1])
+CLASH = SimpleNamespace(values=[1.0, 0.1, 0.09], stderr=[0.01, 0.001, 0.001])
+UNKNOWN = SimpleNamespace(values=[1.0], stderr=[np.inf])
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (
+            lambda: recover_eigenvalues([1.0, np.nan], 3, upper=1),
+            "drop orders that are NaN",
+        ),
+        (lambda: recover_eigenvalues([[1.0]], 3, upper=1), "must be a vector"),
+        (lambda: recover_eigenvalues([], 3, upper=1), "must be a vector"),
+        (lambda: recover_eigenvalues(BAD, 3, upper=1), "stderr has shape"),
+        (lambda: recover_eigenvalues([1.0], 0, upper=1), "count = 0 is too small"),
+        (lambda: recover_eigenvalues([1.0], 2, upper=-1), "upper = -1.0 must be positive"),
+        (lambda: recover_eigenvalues([1.0], 2, upper=0.4), "raise upper or count"),
+        (lambda: recover_eigenvalues([1.0], 2, upper=1, n_grid=1), "n_grid = 1"),
+        (
+            lambda: recover_eigenvalues([1.0], 2, upper=1, weights=[1, 2]),
+            "weights has shape",
+        ),
+        (lambda: recover_eigenvalues([1.0], 2, upper=1, weights=[0]), "positive for some"),
+        (lambda: recover_eigenvalues([1.0], 2, upper=1, weights=[-1]), "non-negative"),
+        (lambda: operator_norm(NEGATIVE), "negative beyond its error"),
+        (lambda: operator_norm([1.0], level=95), "level = 95"),
+        (lambda: operator_norm(UNKNOWN), r"stderr of m\(1\) is not finite"),
+        (lambda: effective_dimension([1.0], 0), "ridge = 0.0 must be positive"),
+        (
+            lambda: effective_dimension([1.0, 0.5], 0.1, upper=0.2),
+            "no spectrum has moments",
+        ),
+        (lambda: effective_dimension(CLASH, 0.1, upper=0.2), "no spectrum has moments"),
+        (lambda: ridge_series([1.0, 0.5], 0.1), "the series diverges"),
+        (
+            lambda: participation_ratio([1.0, 0.5], center=True),
+            "needs the measurement matrix",
+        ),
+        (lambda: participation_ratio(np.ones((3, 5)), center=True), "4 distinct rows"),
+        (lambda: participation_ratio(np.ones((5, 1))), "2 columns"),
+        (lambda: participation_ratio([[1.0, np.nan], [0, 1]]), "NaN"),
+        (lambda: renyi_dimension([1.0, 0.5], 3), r"needs m\(3\)"),
+        (lambda: renyi_dimension([1.0, 0.5], 1), "order = 1 is too small"),
+    ],
+)
+def test_messages(call, message):
+    with pytest.raises(ValueError, match=message):
+        call()
+
+
+def test_a_failed_solve_says_so(monkeypatch):
+    failed = SimpleNamespace(status=4, message="numerical difficulties.")
+    monkeypatch.setattr("spectral_moments.spectrum.linprog", lambda *a, **k: failed)
+    with pytest.raises(
+        RuntimeError, match=r"not solved: numerical difficulties\. Use fewer"
+    ):
+        recover_eigenvalues([1.0, 0.5], 3, upper=1.0)
+    failed.status = 2
+    with pytest.raises(RuntimeError, match="rounding made it infeasible"):
+        recover_eigenvalues([1.0, 0.5], 3, upper=1.0)
