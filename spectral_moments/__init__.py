@@ -8,10 +8,17 @@ _HOME = {
     "Linear": "operators",
     "Discrete": "operators",
     "RBF": "rbf",
-    "naive": "plugin",
-    "kong_valiant": "one_sided",
-    "increasing": "recursion",
-    "all_cycles": "partitions",
+    "naive": "trials",
+    "kong_valiant": "trials",
+    "increasing": "trials",
+    "all_cycles": "trials",
+    "estimate": "estimation",
+    "Estimate": "estimation",
+    "EstimateWarning": "estimation",
+    "recover_eigenvalues": "spectrum",
+    "participation_ratio": "spectrum",
+    "effective_dimension": "spectrum",
+    "operator_norm": "spectrum",
 }
 
 __all__ = sorted(_HOME)

@@ -149,7 +149,7 @@ class _Lanes:
         product = self.builder.fmul(x, y, flags=("contract",))
         return self.builder.fadd(product, z, flags=("contract",))
 
-# %% ../nbs/09_trials.ipynb #b23f8468
+# %% ../nbs/09_trials.ipynb #93da8c13
 def _total(builder, values):
     "Sum of all values, by halves."
     if len(values) == 1:
@@ -159,25 +159,26 @@ def _total(builder, values):
 
 
 def _all_but_one(builder, values):
-    "For each value the sum of the others; None if there are none."
+    "For each value the sum of the others, as a tuple of at most two parts to be added."
     if len(values) == 1:
-        return [None]
+        return [()]
     half, sums = len(values) // 2, []
     parts = values[:half], values[half:]
     for part, other in (parts, parts[::-1]):
         rest = _total(builder, other)
-        for value in _all_but_one(builder, part):
-            sums.append(rest if value is None else builder.fadd(value, rest))
+        for inner in _all_but_one(builder, part):
+            sums.append((rest, _total(builder, inner)) if inner else (rest,))
     return sums
 
 
 def _from_others(builder, values, T):
-    "Dict: trial -> sum of `values` (a dict over trials) over the other trials."
-    sums = dict.fromkeys(range(T), _total(builder, list(values.values())))
-    sums.update(zip(values, _all_but_one(builder, list(values.values())), strict=True))
-    return {t: value for t, value in sums.items() if value is not None}
+    "Dict: trial -> sum of `values` (a dict over trials) over the other trials, in parts."
+    given = list(values.values())
+    sums = {t: (_total(builder, given),) for t in range(T) if t not in values}
+    sums.update(zip(values, _all_but_one(builder, given), strict=True))
+    return sums
 
-# %% ../nbs/09_trials.ipynb #9ec2fc18
+# %% ../nbs/09_trials.ipynb #c70bdbfa
 def _emit_column(lanes, T, x, lower, upper, c, last):
     "Emit `eq-colours` at one column for one order; return the new `c`, a dict over trials."
     builder = lanes.builder
@@ -185,8 +186,12 @@ def _emit_column(lanes, T, x, lower, upper, c, last):
     entered = _from_others(builder, {t: lanes.load(lower, t) for t in last}, T)
     left = _from_others(builder, c, T)
     for t in [0] if T == 2 else range(T):
-        r = lanes.multiply_add(left[t], entries[t], lanes.load(upper, t))
+        parts = left[t] if t % 2 else (_total(builder, left[t]),)
+        r = lanes.load(upper, t)
+        for part in parts:  # adders and multipliers are different units: use both
+            r = lanes.multiply_add(part, entries[t], r)
         lanes.store(r, upper, t)
+    entered = {t: _total(builder, entered[t]) for t in c}
     return {t: lanes.multiply_add(entered[t], entries[t], c[t]) for t in c}
 
 # %% ../nbs/09_trials.ipynb #51e17ef9
@@ -243,18 +248,20 @@ def _make_pass(*, first):
 
 _first_pass, _later_pass = _make_pass(first=True), _make_pass(first=False)
 
-# %% ../nbs/09_trials.ipynb #d8406729
+# %% ../nbs/09_trials.ipynb #578a9c08
 @njit(nogil=True, cache=True)
 def _close_cycles(R, x, sums):
     "Close with trials that differ from the first and the last; x: start rows, (., ., T)."
-    for lane in range(x.shape[0]):
-        for j in range(x.shape[1]):
-            for t in range(R.shape[2]):
-                weight = 0.0
+    weight = np.zeros(R.shape[3])
+    for j in range(x.shape[1]):
+        for t in range(R.shape[2]):
+            for lane in range(x.shape[0]):
+                weight[lane] = 0
                 for u in range(1, x.shape[2]):
-                    weight += 0.0 if u == t else x[lane, j, u]
-                for k in range(R.shape[0]):
-                    sums[k, lane] += R[k, j, t, lane] * weight
+                    weight[lane] += 0 if u == t else x[lane, j, u]
+            for k in range(R.shape[0]):
+                for lane in range(R.shape[3]):
+                    sums[k, lane] += R[k, j, t, lane] * weight[lane]
 
 
 @njit(nogil=True, cache=True)

@@ -79,7 +79,7 @@ def cycle_variance(
     phi = check_matrix(phi)
     return increasing(phi**2, n_max, **options) - increasing(phi, n_max, **options) ** 2
 
-# %% ../nbs/08_uncertainty.ipynb #3f462678
+# %% ../nbs/08_uncertainty.ipynb #0bec36c2
 def _with_single_rows(tiles, P):
     "Tile rows, followed by P more that hold one row of the matrix each."
     T = len(tiles)
@@ -95,12 +95,14 @@ def cyclic_sums(
     phi,  # matrix, shape (P, Q)
     n_max,  # highest order, at least 2
     *,
-    exponent=0,  # the matrix is multiplied by 2**exponent
+    leave=None,  # matrix that leaves rows; None means `phi`, which enters them and closes
+    exponent=0,  # the matrices are multiplied by 2**exponent
     n_jobs=1,  # number of threads
 ):  # sums over the cycles of `eq-influence`, by order and row, shape (n_max, P)
     "Sums over cycles through each row, the other rows in cyclic order."
     P, Q = phi.shape
     x = _with_single_rows(pack_tiles(phi, exponent), P)
+    y = x if leave is None else _with_single_rows(pack_tiles(leave, exponent), P)
     T = len(x) - P
 
     def block(h):
@@ -110,17 +112,18 @@ def cyclic_sums(
         ahead, around = np.arange(first, T), np.arange(first)
         steps = np.concatenate([ahead, around, T + np.arange(h, h + len(rows) - 1)])
         stop = np.minimum(T + np.arange(LANES), len(steps))
-        sums = walk_lanes(x, x, steps, np.eye(LANES), stop, close, n_max)
+        sums = walk_lanes(x, y, steps, np.eye(LANES), stop, close, n_max)
         return sums[:, : len(rows)]
 
     blocks = _in_threads(block, range(0, P, LANES), n_jobs)
     return np.concatenate(list(blocks), axis=1)
 
-# %% ../nbs/08_uncertainty.ipynb #005e87ee
-def _wide_cyclic_sums(phi, n_max):
+# %% ../nbs/08_uncertainty.ipynb #ddde771b
+def _wide_cyclic_sums(phi, n_max, leave=None):
     "(mantissa, exponent) of `cyclic_sums`, in any range."
     P, Q = phi.shape
     entries, shifts = np.frexp(phi)
+    left_entries, left_shifts = np.frexp(phi if leave is None else leave)
     R = np.zeros((n_max, Q, P)), np.full((n_max, Q, P), _NOTHING)
     for step in range(P):
         row = (np.arange(P) + step) % P
@@ -129,8 +132,9 @@ def _wide_cyclic_sums(phi, n_max):
             c[0][0], c[1][0] = 0.5, 1  # the number 1
         for b in range(Q):
             x, e = entries[row, b], shifts[row, b]
+            y, f = left_entries[row, b], left_shifts[row, b]
             r = R[0][:, b], R[1][:, b]
-            left = _add(r, _normalise(c[0][:-1] * x, c[1][:-1] + e))
+            left = _add(r, _normalise(c[0][:-1] * y, c[1][:-1] + f))
             c[0][1:], c[1][1:] = _add((c[0][1:], c[1][1:]), _normalise(r[0] * x, r[1] + e))
             R[0][:, b], R[1][:, b] = left
     total = np.zeros((n_max, P)), np.full((n_max, P), _NOTHING)
@@ -140,56 +144,77 @@ def _wide_cyclic_sums(phi, n_max):
     return total
 
 
-def _any_cyclic_sums(phi, n_max, n_jobs):
+def _any_cyclic_sums(phi, n_max, n_jobs, leave=None):
     "(mantissa, exponent) of `cyclic_sums`, by the fast way where it is safe."
-    exponent, fits = choose_exponent(phi, n_max)
+    largest = phi if leave is None else np.maximum(abs(phi), abs(leave))
+    exponent, fits = choose_exponent(largest, n_max)
     if fits:
-        sums = cyclic_sums(phi, max(n_max, 2), exponent=exponent, n_jobs=n_jobs)[:n_max]
-        largest = abs(sums).max(axis=1).min()
-        if largest > 2.0**-500 or _no_underflow(phi, n_max, exponent):
+        options = dict(leave=leave, exponent=exponent, n_jobs=n_jobs)
+        sums = cyclic_sums(phi, max(n_max, 2), **options)[:n_max]
+        safe = abs(sums).max(axis=1).min() > 2.0**-500 or all(
+            _no_underflow(x, n_max, exponent) for x in (phi, leave) if x is not None
+        )
+        if safe:
             return _normalise(sums, -2 * exponent * np.arange(1, n_max + 1)[:, None])
-    return _wide_cyclic_sums(phi, n_max)
+    return _wide_cyclic_sums(phi, n_max, leave)
 
 
-def _start_means(phi, n_max, n_jobs):
+def _start_means(phi, n_max, n_jobs, leave=None):
     "`eq-influence` for the rows in the order given."
     P, Q = phi.shape
-    mantissa, exponent = _any_cyclic_sums(phi, n_max, n_jobs)
+    mantissa, exponent = _any_cyclic_sums(phi, n_max, n_jobs, leave)
     mantissa, exponent = _divide_binomials(mantissa.T, exponent.T, P, Q)
     # C(P-1,n-1) C(Q,n) = (n / P) C(P,n) C(Q,n)
     return _to_double(mantissa * (P / np.arange(1, n_max + 1)), exponent).T
 
-# %% ../nbs/08_uncertainty.ipynb #9a4c18ca
+# %% ../nbs/08_uncertainty.ipynb #cc9ecc21
 def row_influences(
     phi,  # measurement matrix, shape (P, Q)
     n_max,  # highest order, at most min(P, Q)
     *,
+    leave=None,  # another trial, shape (P, Q), to alternate with; None for a single one
     n_permutations=0,  # average over so many random orders of rows and columns; 0: as given
     random_state=None,  # None, an int or a numpy Generator, for the permutations
     n_jobs=None,  # number of threads, None for all cores; the result does not depend on it
 ):  # array of shape (n_max, P): each entry an unbiased estimate of m(n)
     "Mean over cycles that start in each row, `eq-influence`."
-    phi = check_matrix(phi)
+    phi, leave = _one_or_two(phi, leave)
     n_max, n_jobs = check_order(n_max, phi.shape), check_n_jobs(n_jobs)
     n_permutations = check_count(n_permutations, "n_permutations", least=0)
     rng = check_random_state(random_state)
     if not n_permutations:
-        return _start_means(phi, n_max, n_jobs)
+        return _start_means(phi, n_max, n_jobs, leave)
     total = np.zeros((n_max, len(phi)))
     for _ in range(n_permutations):
         rows, columns = map(rng.permutation, phi.shape)
-        total[:, rows] += _start_means(phi[np.ix_(rows, columns)], n_max, n_jobs)
+        given = [x if x is None else x[np.ix_(rows, columns)] for x in (phi, leave)]
+        total[:, rows] += _start_means(given[0], n_max, n_jobs, given[1])
     return total / n_permutations
 
 
 def column_influences(
     phi,  # measurement matrix, shape (P, Q)
     n_max,  # highest order, at most min(P, Q)
-    **options,  # options of `row_influences`
+    *,
+    leave=None,  # another trial, shape (P, Q), to alternate with; None for a single one
+    **options,  # other options of `row_influences`
 ):  # array of shape (n_max, Q): each entry an unbiased estimate of m(n)
     "Mean over cycles that start in each column."
-    turned = check_matrix(phi)[::-1, ::-1].T
-    return row_influences(turned, n_max, **options)[:, ::-1]
+    phi, leave = (x if x is None else x[::-1, ::-1].T for x in _one_or_two(phi, leave))
+    return row_influences(phi, n_max, leave=leave, **options)[:, ::-1]
+
+
+def _one_or_two(phi, leave):
+    "A matrix and perhaps a second trial of it, checked."
+    phi = check_matrix(phi)
+    if leave is None:
+        return phi, None
+    leave = check_matrix(leave, name="leave")
+    if leave.shape != phi.shape:
+        raise ValueError(
+            f"leave has shape {leave.shape} and phi {phi.shape}; trials have one shape"
+        )
+    return phi, leave
 
 # %% ../nbs/08_uncertainty.ipynb #682c7821
 def _differences(g):

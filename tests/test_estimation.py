@@ -1,0 +1,274 @@
+"""The front door: every kind of input, exact identities, and every warning."""
+
+import itertools
+import json
+import math
+import re
+import warnings
+
+import numpy as np
+import pytest
+import torch
+
+from spectral_moments import Linear, all_cycles, estimate, increasing, kong_valiant, naive
+from spectral_moments.estimation import (
+    EstimateWarning,
+    centered_all_cycles,
+    centered_increasing,
+    centered_patterns,
+    choose_methods,
+    observed_ratio,
+)
+
+PHI = Linear(3, scale=0.3).sample(24, 30, random_state=1)
+
+
+def quiet(*args, **kwargs):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EstimateWarning)
+        return estimate(*args, **kwargs)
+
+
+def warned(*args, message):
+    "The estimate, after asserting that the message is among its warnings and its notes."
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        result = estimate(*args)
+    assert [str(w.message) for w in caught] == result.notes
+    assert all(w.category is EstimateWarning for w in caught)
+    assert any(re.search(message, note) for note in result.notes)
+    return result
+
+
+@pytest.mark.parametrize(
+    ("method", "function"),
+    [
+        ("naive", naive),
+        ("kv_row", kong_valiant),
+        ("row", kong_valiant),
+        ("col", lambda phi, n: kong_valiant(phi, n, sampled="columns")),
+        ("all_cycles", all_cycles),
+        ("both", all_cycles),
+    ],
+)
+def test_methods_are_the_functions(method, function):
+    result = quiet(PHI, 3, method=method)
+    np.testing.assert_allclose(result.values, function(PHI, 3), rtol=1e-12)
+
+
+def test_auto_mixes_methods():
+    result = quiet(PHI, 7, random_state=3)
+    assert result.methods == ["all_cycles"] * 5 + ["increasing"] * 2
+    np.testing.assert_allclose(result.values[:5], all_cycles(PHI, 5), rtol=1e-12)
+
+
+def test_seed_decides_and_threads_do_not():
+    options = dict(method="increasing", random_state=5)
+    first = quiet(PHI, 6, n_jobs=1, **options)
+    second = quiet(PHI, 6, n_jobs=3, **options)
+    np.testing.assert_array_equal(first.values, second.values)
+    np.testing.assert_array_equal(first.stderr, second.stderr)
+    other = quiet(PHI, 6, method="increasing", random_state=6)
+    assert (first.values[2:] != other.values[2:]).all()
+    given = quiet(PHI, 6, method="increasing", n_permutations=0)
+    np.testing.assert_allclose(given.values, increasing(PHI, 6), rtol=1e-12)
+
+
+class Frame:
+    "Looks like a data frame: an `__array__` and nothing else."
+
+    def __array__(self, dtype=None, copy=None):
+        return PHI
+
+
+@pytest.mark.parametrize(
+    "phi", [PHI.tolist(), np.asfortranarray(PHI), torch.from_numpy(PHI), Frame(), PHI[None]]
+)
+def test_kinds_of_input(phi):
+    result = quiet(phi, 3)
+    np.testing.assert_allclose(result.values, all_cycles(PHI, 3), rtol=1e-12)
+    assert result.shape == (1, 24, 30)
+
+
+def test_input_is_not_modified():
+    phi = np.where(np.eye(24, 30) > 0, np.nan, PHI)
+    before = phi.copy()
+    phi.flags.writeable = False
+    quiet(phi, 3)
+    quiet(phi, 3, center=True)
+    np.testing.assert_array_equal(phi, before)
+
+
+@pytest.mark.parametrize("method", ["all_cycles", "increasing"])
+def test_missing_row_and_column_is_the_smaller_matrix(method):
+    phi = np.vstack([PHI, np.full((1, 30), np.nan)])
+    result = quiet(phi, 4, method=method, n_permutations=0)
+    whole = quiet(PHI, 4, method=method, n_permutations=0)
+    np.testing.assert_allclose(result.values, whole.values, rtol=1e-8)
+
+
+def test_missing_in_trials():
+    rng = np.random.default_rng(2)
+    phi = rng.standard_normal((2, 4, 5))
+    phi[0, 0, 1] = phi[1, 2, 2] = phi[0, 3, 4] = np.nan
+
+    def direct(n):
+        total, count = 0.0, 0
+        for r in itertools.permutations(range(4), n):
+            for c in itertools.permutations(range(5), n):
+                x = math.prod(
+                    phi[0, i, k] * phi[1, j, k] for i, j, k in zip(r, r[1:] + r[:1], c)
+                )
+                total, count = total + np.nan_to_num(x), count + (not np.isnan(x))
+        return total / count
+
+    values = quiet(phi, 3, method="all_cycles", stderr=False).values
+    np.testing.assert_allclose(values, [direct(n) for n in (1, 2, 3)], rtol=1e-9)
+
+
+def test_too_few_observed_cycles():
+    phi = np.where(np.eye(6) > 0, 1.0, np.nan)  # no two entries share a row or a column
+    result = warned(phi, 3, message="too few fully observed cycles at n = 2, 3")
+    assert np.isfinite(result.values[0])
+    assert np.isnan(result.values[1:]).all()
+    assert not result.usable[1:].any()
+
+
+def test_observed_ratio_without_gaps_is_the_estimate():
+    np.testing.assert_array_equal(observed_ratio(lambda x: x[0, 0], PHI[None]), PHI[0])
+
+
+def test_centred_second_order_by_direct_sum():
+    phi = np.random.default_rng(3).standard_normal((5, 3)) + 2
+
+    def pattern_mean(pattern):
+        rows, columns = (1 + max(edge[i] for edge in pattern) for i in (0, 1))
+        return np.mean(
+            [
+                math.prod(phi[r[i], c[k]] for i, k, _ in pattern)
+                for r in itertools.permutations(range(5), rows)
+                for c in itertools.permutations(range(3), columns)
+            ]
+        )
+
+    direct = sum(sign * pattern_mean(pattern) for sign, pattern in centered_patterns(2))
+    np.testing.assert_allclose(centered_all_cycles(phi[None], 2)[1], direct, rtol=1e-10)
+
+
+def test_centring_ignores_column_shifts():
+    shift = 100 * np.random.default_rng(4).standard_normal(30)
+    for method in ("auto", "all_cycles", "increasing"):
+        plain = quiet(PHI, 3, center=True, method=method, random_state=1)
+        moved = quiet(PHI + shift, 3, center=True, method=method, random_state=1)
+        np.testing.assert_allclose(moved.values, plain.values, rtol=1e-6)
+        np.testing.assert_allclose(moved.stderr, plain.stderr, rtol=1e-6)
+
+
+def test_centred_increasing_approaches_all_cycles():
+    many = centered_increasing(PHI[None], 2, n_permutations=400, random_state=1)
+    np.testing.assert_allclose(many, centered_all_cycles(PHI[None], 2), rtol=0.05)
+
+
+def test_centred_orders_and_rows():
+    assert quiet(PHI, 5, center=True).methods == ["all_cycles"] * 3 + ["increasing"] * 2
+    assert quiet(PHI[:5], 2, center=True).methods == ["all_cycles"] * 2
+    with pytest.raises(ValueError, match=r"exceeds min\(P, Q\)"):
+        quiet(PHI[:5], 3, center=True, method="increasing")
+    with pytest.raises(ValueError, match="needs 2 n_max rows"):
+        quiet(PHI[:5], 3, center=True, method="all_cycles")
+
+
+def test_trials_remove_noise_at_order_one():
+    rng = np.random.default_rng(5)
+    noisy = PHI + 2 * rng.standard_normal((3, *PHI.shape))
+    one, three = quiet(noisy[0], 1), quiet(noisy, 1)
+    truth = (PHI**2).mean()
+    assert one.values[0] > 3 * truth  # the noise variance is in it
+    assert abs(three.values[0] - truth) < 0.5
+
+
+def test_stderr_covers():
+    process, hits = Linear(4, scale=0.25), []
+    for seed in range(60):
+        result = quiet(process.sample(40, 50, random_state=seed), 2)
+        low, high = result.interval(0.9)
+        hits.append((low < process.moments(2)) & (process.moments(2) < high))
+    share = np.mean(hits, axis=0)
+    assert (share > 0.75).all()
+    assert (share < 1).any()
+
+
+def test_no_stderr_for_biased_methods_or_on_request():
+    assert np.isnan(quiet(PHI, 2, method="naive").stderr).all()
+    result = quiet(PHI, 2, stderr=False)
+    assert np.isnan(result.stderr).all()
+    assert not result.usable.any()
+
+
+@pytest.mark.parametrize(
+    ("phi", "n_max", "message"),
+    [
+        (np.full((8, 9), 3.0), 2, "phi is constant"),
+        (PHI + 5, 2, "center=True"),
+        (PHI[:6], 4, "close to min"),
+        (
+            np.random.default_rng(6).standard_normal((12, 12)),
+            4,
+            "relative standard error|not positive",
+        ),
+    ],
+)
+def test_warnings(phi, n_max, message):
+    warned(phi, n_max, message=message)
+
+
+def test_silent_when_all_is_well():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert estimate(Linear(3).sample(100, 120, random_state=1), 2).notes == []
+
+
+def test_shown():
+    result = quiet(PHI, 3)
+    text = str(result)
+    assert "24 inputs x 30 features" in text
+    assert len(text.splitlines()) >= 5
+    assert result._repr_html_().startswith("<table>")
+    record = json.loads(json.dumps(quiet(PHI, 3, method="naive").to_dict()))
+    assert record["stderr"] == [None] * 3
+    import matplotlib
+
+    matplotlib.use("Agg")
+    assert result.plot(label="x").get_xlabel() == "order $n$"
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "message"),
+    [
+        (dict(method="best"), ValueError, "method = 'best' is not known"),
+        (dict(method=None), ValueError, "method = None"),
+        (dict(method="naive", center=True), ValueError, "offers neither"),
+        (dict(n_permutations=-1), ValueError, "n_permutations"),
+        (dict(n_jobs=0), ValueError, "n_jobs"),
+        (dict(random_state="x"), TypeError, "random_state"),
+    ],
+)
+def test_refused(options, error, message):
+    with pytest.raises(error, match=message):
+        estimate(PHI, 3, **options)
+
+
+def test_refused_data():
+    with pytest.raises(ValueError, match="infinite"):
+        estimate([[1.0, np.inf], [np.nan, 1.0]], 1)
+    with pytest.raises(ValueError, match="only NaN"):
+        estimate(np.full((3, 3), np.nan), 1)
+    with pytest.raises(ValueError, match=r"n_max = 6 exceeds"):
+        estimate(PHI[:5])
+    with pytest.raises(ValueError, match="offers neither"):
+        estimate(np.where(PHI > 2, np.nan, PHI), 2, method="kv_row")
+
+
+def test_choice_by_size():
+    assert choose_methods((5000, 6000), 5)[4] == "increasing"
+    assert choose_methods((2, 100, 200), 5) == ["all_cycles"] * 5
