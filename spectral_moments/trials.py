@@ -149,7 +149,7 @@ class _Lanes:
         product = self.builder.fmul(x, y, flags=("contract",))
         return self.builder.fadd(product, z, flags=("contract",))
 
-# %% ../nbs/09_trials.ipynb #93da8c13
+# %% ../nbs/09_trials.ipynb #b23f8468
 def _total(builder, values):
     "Sum of all values, by halves."
     if len(values) == 1:
@@ -159,26 +159,25 @@ def _total(builder, values):
 
 
 def _all_but_one(builder, values):
-    "For each value the sum of the others, as a tuple of at most two parts to be added."
+    "For each value the sum of the others; None if there are none."
     if len(values) == 1:
-        return [()]
+        return [None]
     half, sums = len(values) // 2, []
     parts = values[:half], values[half:]
     for part, other in (parts, parts[::-1]):
         rest = _total(builder, other)
-        for inner in _all_but_one(builder, part):
-            sums.append((rest, _total(builder, inner)) if inner else (rest,))
+        for value in _all_but_one(builder, part):
+            sums.append(rest if value is None else builder.fadd(value, rest))
     return sums
 
 
 def _from_others(builder, values, T):
-    "Dict: trial -> sum of `values` (a dict over trials) over the other trials, in parts."
-    given = list(values.values())
-    sums = {t: (_total(builder, given),) for t in range(T) if t not in values}
-    sums.update(zip(values, _all_but_one(builder, given), strict=True))
-    return sums
+    "Dict: trial -> sum of `values` (a dict over trials) over the other trials."
+    sums = dict.fromkeys(range(T), _total(builder, list(values.values())))
+    sums.update(zip(values, _all_but_one(builder, list(values.values())), strict=True))
+    return {t: value for t, value in sums.items() if value is not None}
 
-# %% ../nbs/09_trials.ipynb #c70bdbfa
+# %% ../nbs/09_trials.ipynb #9ec2fc18
 def _emit_column(lanes, T, x, lower, upper, c, last):
     "Emit `eq-colours` at one column for one order; return the new `c`, a dict over trials."
     builder = lanes.builder
@@ -186,12 +185,8 @@ def _emit_column(lanes, T, x, lower, upper, c, last):
     entered = _from_others(builder, {t: lanes.load(lower, t) for t in last}, T)
     left = _from_others(builder, c, T)
     for t in [0] if T == 2 else range(T):
-        parts = left[t] if t % 2 else (_total(builder, left[t]),)
-        r = lanes.load(upper, t)
-        for part in parts:  # adders and multipliers are different units: use both
-            r = lanes.multiply_add(part, entries[t], r)
+        r = lanes.multiply_add(left[t], entries[t], lanes.load(upper, t))
         lanes.store(r, upper, t)
-    entered = {t: _total(builder, entered[t]) for t in c}
     return {t: lanes.multiply_add(entered[t], entries[t], c[t]) for t in c}
 
 # %% ../nbs/09_trials.ipynb #51e17ef9
