@@ -6,7 +6,7 @@
 __all__ = ['METHODS', 'ALIASES', 'BUDGET', 'FEWEST', 'FOUR_ORDERS', 'choose_methods', 'observed_ratio', 'centered_patterns',
            'centered_all_cycles', 'centered_increasing', 'Estimate', 'EstimateWarning', 'estimate']
 
-# %% ../nbs/11_estimation.ipynb #9a1fce41
+# %% ../nbs/11_estimation.ipynb #189db8c9
 import itertools
 import math
 import warnings
