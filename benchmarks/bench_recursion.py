@@ -88,12 +88,14 @@ def growth(rng):
 
     def seconds(P, Q, repetitions):
         phi = rng.standard_normal((P, Q))
-        return shortest(lambda: increasing(phi, 4), repetitions)
+        return shortest(lambda: increasing(phi, 4, n_jobs=1), repetitions)
 
-    sizes = (256, 512, 1024, 2048)
-    times = [seconds(n, n, repetitions) for n, repetitions in zip(sizes, (40, 15, 5, 3))]
+    # one thread, and large enough that a millisecond of set-up does not show
+    sizes = (384, 768, 1536, 3072)
+    times = [seconds(n, n, repetitions) for n, repetitions in zip(sizes, (20, 8, 4, 2))]
     slope = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-    report("exponent of the time in P = Q = 256 .. 2048", f"{slope:.2f}", "3 +- 0.15")
+    label = f"exponent of the time in P = Q = {sizes[0]} .. {sizes[-1]}, one thread"
+    report(label, f"{slope:.2f}", "3 +- 0.15")
     rounds = [(seconds(4096, 256, 3), seconds(256, 4096, 3)) for _ in range(4)]
     ratio = np.divide(*np.min(rounds, axis=0))
     report("4096 x 256 against 256 x 4096", f"{ratio:.2f}", "about 1")
