@@ -198,7 +198,7 @@ def _both_influences(phi, n_max, center, n_jobs):
     sides = uncertainty.row_influences, uncertainty.column_influences
     return [_influences(side, *halves, n_max, n_jobs) for side in sides]
 
-# %% ../nbs/11_estimation.ipynb #c4801519
+# %% ../nbs/11_estimation.ipynb #b988f147
 @dataclass(frozen=True, eq=False)
 class Estimate:
     "Estimated spectral moments with their standard errors."
@@ -289,9 +289,8 @@ class Estimate:
         **style,  # properties of the line, for instance label and color
     ):  # the axes
         "Estimates and 95% intervals against the order, on a logarithmic scale."
-        import matplotlib.pyplot as plt
-
-        ax = plt.subplots()[1] if ax is None else ax
+        if ax is None:
+            ax = _new_axes()
         low, high = self.interval()
         bars = np.nan_to_num(np.abs([self.values - low, high - self.values]))
         seen = self.values > 0
@@ -300,6 +299,17 @@ class Estimate:
         )
         ax.set(xlabel="order $n$", ylabel="$m(n)$", yscale="log", xticks=self.orders)
         return ax
+
+# %% ../nbs/11_estimation.ipynb #20a39360
+def _new_axes():
+    "Fresh matplotlib axes, or an error that says how to get matplotlib."
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError:
+        raise ImportError(
+            "plotting needs matplotlib; pip install 'spectral_moments[plot]'"
+        ) from None
+    return plt.subplots()[1]
 
 # %% ../nbs/11_estimation.ipynb #2a3259af
 class EstimateWarning(UserWarning):

@@ -4,6 +4,7 @@ import itertools
 import json
 import math
 import re
+import sys
 import warnings
 
 import numpy as np
@@ -240,6 +241,12 @@ def test_shown():
 
     matplotlib.use("Agg")
     assert result.plot(label="x").get_xlabel() == "order $n$"
+
+
+def test_plot_without_matplotlib(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"spectral_moments\[plot\]"):
+        quiet(PHI, 2).plot()
 
 
 @pytest.mark.parametrize(
