@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['set_partitions', 'moebius', 'cycle', 'canonical', 'graph_terms', 'make_plan', 'graph_sums', 'distinct_sums',
-           'exact_cycles', 'all_cycles']
+           'exact_cycles', 'warn_of_cancellation', 'all_cycles']
 
 # %% ../nbs/07_partitions.ipynb #b799d663
 import math
@@ -486,12 +486,21 @@ def exact_cycles(
         means.append(Fraction(total, count) * Fraction(4) ** (n * (lowest - 53)))
     return means
 
-# %% ../nbs/07_partitions.ipynb #c08d4fa3
+# %% ../nbs/07_partitions.ipynb #829b27e1
 def _rounded_means(x, n_max):
     "`_cycle_means`, with a warning if rounding may reach a thousandth of an estimate."
     means, sizes = _cycle_means(x, n_max)
-    eps = np.finfo(np.float64 if _is_tensor(x) else x.dtype).eps
-    pairs = enumerate(zip(means, sizes, strict=True), 1)
+    warn_of_cancellation(means, sizes, np.float64 if _is_tensor(x) else x.dtype)
+    return means
+
+
+def warn_of_cancellation(
+    means,  # estimates, one for each order
+    sizes,  # sums of the absolute values of the terms that were added to get them
+    dtype,  # floating-point type they were computed in
+):
+    "Warn about the orders in which rounding may reach a thousandth of the estimate."
+    eps, pairs = np.finfo(dtype).eps, enumerate(zip(means, sizes, strict=True), 1)
     lost = [str(n) for n, (mean, size) in pairs if eps * size > 1e-3 * abs(mean.item())]
     if lost:
         warnings.warn(
@@ -499,9 +508,8 @@ def _rounded_means(x, n_max):
             "may exceed a thousandth of the estimate. Look for entries of phi far larger "
             "than the others, or use `increasing`, which only adds the cycles themselves",
             RuntimeWarning,
-            stacklevel=3,
+            stacklevel=4,
         )
-    return means
 
 
 def _stacked(moments):

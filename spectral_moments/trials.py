@@ -8,11 +8,10 @@ __all__ = ['BLOCK', 'product_of_entries', 'is_admissible', 'admissible_sequences
            'cross_increasing', 'random_pairs', 'cross_gram', 'cross_naive', 'cross_kong_valiant', 'cross_all_cycles',
            'naive', 'kong_valiant', 'increasing', 'all_cycles', 'smoothed_noise']
 
-# %% ../nbs/09_trials.ipynb #0ea36818
+# %% ../nbs/09_trials.ipynb #235954ee
 import functools
 import itertools
 import math
-import warnings
 from fractions import Fraction
 
 import numpy as np
@@ -536,7 +535,7 @@ def cross_kong_valiant(
         path = (path @ upper) * ((n + 1) / (P - n)) if n < n_max else path
     return np.ldexp(values, 2 * exponent * np.arange(1, n_max + 1))
 
-# %% ../nbs/09_trials.ipynb #2d27eb7d
+# %% ../nbs/09_trials.ipynb #6ad1b199
 def _pair_means(first, second, n_max):
     "Means over all cycles that alternate between two trials, and the size of their terms."
     P, Q = first.shape
@@ -559,16 +558,7 @@ def _pairs_rounded(trials, n_max, dtype):
     pairs = list(itertools.combinations(trials, 2))
     found = zip(*(_pair_means(*pair, n_max) for pair in pairs), strict=True)
     means, sizes = ([sum(x) / len(pairs) for x in zip(*part)] for part in found)
-    eps, both = np.finfo(dtype).eps, enumerate(zip(means, sizes, strict=True), 1)
-    lost = [str(n) for n, (mean, size) in both if eps * size > 1e-3 * abs(mean.item())]
-    if lost:
-        warnings.warn(
-            f"all_cycles subtracts nearly equal numbers at n = {', '.join(lost)}; rounding "
-            "may exceed a thousandth of the estimate. Look for entries of phi far larger "
-            "than the others, or use `increasing`, which only adds the cycles themselves",
-            RuntimeWarning,
-            stacklevel=3,
-        )
+    partitions.warn_of_cancellation(means, sizes, dtype)
     return means
 
 # %% ../nbs/09_trials.ipynb #88f6964f
