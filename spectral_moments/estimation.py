@@ -68,7 +68,7 @@ def observed_ratio(
     enough = share > FEWEST
     return np.where(enough, values / np.where(enough, share, 1), np.nan)
 
-# %% ../nbs/11_estimation.ipynb #1e6d430f
+# %% ../nbs/11_estimation.ipynb #dd1dc363
 def centered_patterns(
     n,  # order
     labels=("phi", "phi"),  # matrix of the first and of the second entry in each column
@@ -84,7 +84,7 @@ def centered_patterns(
         terms.append(((-1) ** sum(split), tuple(e for pair in edges for e in pair)))
     return terms
 
-# %% ../nbs/11_estimation.ipynb #7e3cdc5c
+# %% ../nbs/11_estimation.ipynb #1468980d
 def _mean(phi):
     "Mean over trials of what is known; NaN where nothing is."
     known = ~np.isnan(phi)
@@ -113,7 +113,7 @@ def centered_all_cycles(
     values = [_centered_pair(phi[s], phi[t], n_max) for s, t in pairs]
     return np.ldexp(np.mean(values, axis=0), 2 * exponent * np.arange(1, n_max + 1))
 
-# %% ../nbs/11_estimation.ipynb #005dc74c
+# %% ../nbs/11_estimation.ipynb #69043992
 def _centered_pair(first, second, n_max):
     "Centred moments from cycles that alternate between two matrices."
     P, Q = first.shape
@@ -198,7 +198,7 @@ def _both_influences(phi, n_max, center, n_jobs):
     sides = uncertainty.row_influences, uncertainty.column_influences
     return [_influences(side, *halves, n_max, n_jobs) for side in sides]
 
-# %% ../nbs/11_estimation.ipynb #b988f147
+# %% ../nbs/11_estimation.ipynb #dceaefe3
 @dataclass(frozen=True, eq=False)
 class Estimate:
     "Estimated spectral moments with their standard errors."
@@ -311,7 +311,7 @@ def _new_axes():
         ) from None
     return plt.subplots()[1]
 
-# %% ../nbs/11_estimation.ipynb #2a3259af
+# %% ../nbs/11_estimation.ipynb #ff1f6351
 class EstimateWarning(UserWarning):
     "An estimate that should not be trusted without a second look."
 
@@ -363,7 +363,7 @@ def _by_method(method, phi, n_max, center, n_permutations, seed, **options):
         phi, n_max, sampled="rows" if method == "kv_row" else "columns"
     )
 
-# %% ../nbs/11_estimation.ipynb #e5514c03
+# %% ../nbs/11_estimation.ipynb #71716e48
 def estimate(
     phi,  # matrix (P, Q) or trials (T, P, Q); NaN marks a missing entry
     n_max=6,  # highest order, at most min(P, Q)
@@ -409,7 +409,7 @@ def estimate(
         warnings.warn(note, EstimateWarning, stacklevel=2)
     return Estimate(values, errors, methods, phi.shape, center, covariance, notes)
 
-# %% ../nbs/11_estimation.ipynb #0c2c2aad
+# %% ../nbs/11_estimation.ipynb #0cec1928
 def _options(name, n_jobs, progress):
     "Options of the method that has threads and a progress bar."
     return dict(n_jobs=n_jobs, progress=progress) if name == "increasing" else {}

@@ -2,7 +2,7 @@
 
 import itertools
 import warnings
-from math import comb
+from math import comb, prod
 
 import numpy as np
 import pytest
@@ -387,3 +387,41 @@ def test_numbers_of_cycles():
     sums = cyclic_sums(np.ones((18, 9)), 4)
     expected = [comb(17, n - 1) * comb(9, n) for n in range(1, 5)]
     np.testing.assert_array_equal(sums, np.outer(expected, np.ones(18)))
+
+
+@pytest.mark.parametrize("n", [1, 2, 3])
+def test_influences_of_two_trials_by_direct_sum(n):
+    "Rows are left with one trial and entered, and cycles closed, with the other."
+    enter, leave = np.random.default_rng(8).standard_normal((2, 5, 6))
+
+    def start_mean(i):
+        others = itertools.combinations([(i + step) % 5 for step in range(1, 5)], n - 1)
+        rows = [(i, *rest) for rest in others]
+        columns = list(itertools.combinations(range(6), n))
+        return np.mean(
+            [
+                prod(leave[a, k] * enter[b, k] for a, b, k in zip(r, r[1:] + r[:1], c))
+                for r in rows
+                for c in columns
+            ]
+        )
+
+    found = row_influences(enter, 3, leave=leave)[n - 1]
+    np.testing.assert_allclose(found, [start_mean(i) for i in range(5)], rtol=1e-10)
+    columns = column_influences(enter, 3, leave=leave)[n - 1]
+    np.testing.assert_allclose(columns.mean(), found.mean(), rtol=1e-10)
+
+
+def test_influences_of_two_trials_in_any_range():
+    enter, leave = np.random.default_rng(9).standard_normal((2, 4, 5))
+    plain = cyclic_sums(enter, 3, leave=leave)
+    wide = np.ldexp(*_wide_cyclic_sums(enter, 3, leave))
+    np.testing.assert_allclose(wide, plain, rtol=1e-10)
+    scaled = row_influences(1e60 * enter, 3, leave=1e60 * leave)
+    small = row_influences(enter, 3, leave=leave)
+    np.testing.assert_allclose(scaled[:2], small[:2] * [[1e120], [1e240]], rtol=1e-10)
+    same = row_influences(enter, 3, leave=enter, n_permutations=2, random_state=1)
+    alone = row_influences(enter, 3, n_permutations=2, random_state=1)
+    np.testing.assert_allclose(same, alone, rtol=1e-12)
+    with pytest.raises(ValueError, match="leave has shape"):
+        row_influences(enter, 2, leave=leave[:3])
