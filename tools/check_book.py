@@ -21,6 +21,8 @@ class Page(HTMLParser):
         attrs = dict(attrs)
         self.hidden += tag in ("script", "style")
         self.anchors.update(attrs[key] for key in ("id", "name") if attrs.get(key))
+        if "stderr" in (attrs.get("class") or "").split():
+            self.text.append("output on stderr ")
         if tag == "a" and attrs.get("href"):
             self.links.append(attrs["href"])
         if tag == "img":
@@ -68,7 +70,7 @@ def problems(root):
         text = "".join(page.text)
         yield from (
             (path, f"shows {mark!r}")
-            for mark in ("#| ", "Traceback (most recent call last)")
+            for mark in ("#| ", "output on stderr ", "Traceback (most recent call last)")
             if mark in text
         )
 
