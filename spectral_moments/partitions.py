@@ -451,15 +451,15 @@ def _multiplied(value, factor, times):
         value = value * factor
     return value
 
-# %% ../nbs/07_partitions.ipynb #b1dab109
-def _cycle_means(x, n_max):
+# %% ../nbs/07_partitions.ipynb #7aad7ce5
+def _cycle_means(x, n_max, finish=list):
     "Per order the mean over all cycles of `x`, and the size of the terms added to get it."
     P, Q = x.shape
     terms = [graph_terms(cycle(n)) for n in range(1, n_max + 1)]
     graphs = tuple(dict.fromkeys(graph for term in terms for graph, _ in term))
     wide = x if P <= Q else x.T  # one plan serves both ways round
-    sums = dict(zip(graphs, graph_sums(graphs, {"phi": wide}), strict=True))
-    means, sizes = [], []
+    totals = finish(graph_sums(graphs, {"phi": wide}))
+    sums, means, sizes = dict(zip(graphs, totals, strict=True)), [], []
     for n, term in enumerate(terms, 1):
         parts = [weight * sums[graph] for graph, weight in term]
         means.append(sum(parts) / (math.perm(P, n) * math.perm(Q, n)))
@@ -486,10 +486,10 @@ def exact_cycles(
         means.append(Fraction(total, count) * Fraction(4) ** (n * (lowest - 53)))
     return means
 
-# %% ../nbs/07_partitions.ipynb #829b27e1
-def _rounded_means(x, n_max):
+# %% ../nbs/07_partitions.ipynb #28230c1e
+def _rounded_means(x, n_max, finish=list):
     "`_cycle_means`, with a warning if rounding may reach a thousandth of an estimate."
-    means, sizes = _cycle_means(x, n_max)
+    means, sizes = _cycle_means(x, n_max, finish)
     warn_of_cancellation(means, sizes, np.float64 if _is_tensor(x) else x.dtype)
     return means
 
