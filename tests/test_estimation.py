@@ -11,15 +11,23 @@ import numpy as np
 import pytest
 import torch
 
-from spectral_moments import Linear, all_cycles, estimate, increasing, kong_valiant, naive
+from spectral_moments import (
+    Linear,
+    all_cycles,
+    estimate,
+    estimation,
+    increasing,
+    kong_valiant,
+    naive,
+)
 from spectral_moments.estimation import (
-    EstimateWarning,
     centered_all_cycles,
     centered_increasing,
     centered_patterns,
     choose_methods,
     observed_ratio,
 )
+from spectral_moments.results import Estimate, EstimateWarning, compare
 
 PHI = Linear(3, scale=0.3).sample(24, 30, random_state=1)
 
@@ -243,10 +251,50 @@ def test_shown():
     assert result.plot(label="x").get_xlabel() == "order $n$"
 
 
+def test_compare():
+    import matplotlib
+    import matplotlib.pyplot as plt
+
+    matplotlib.use("Agg")
+    results = {
+        "long": quiet(PHI, 5),
+        "short": quiet(PHI, 2),
+        "naive": quiet(PHI, 4, method="naive"),
+    }
+    truth = Linear(3, scale=0.3).moments(5)
+    ax = compare(results, truth=truth)
+    labels = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert sorted(labels) == ["long", "naive", "short", "truth"]
+    points = [bar.lines[0] for bar in ax.containers]
+    shifts = [line.get_xdata()[0] for line in points]
+    np.testing.assert_allclose(shifts, [0.92, 1.0, 1.08])
+    assert len({line.get_marker() for line in points}) == 3
+    np.testing.assert_array_equal(points[1].get_ydata(), results["short"].values)
+    np.testing.assert_array_equal(ax.lines[-1].get_ydata(), truth)
+    ticks = [tick for tick in ax.get_xticks() if ax.get_xlim()[0] < tick < ax.get_xlim()[1]]
+    assert ticks == [1, 2, 3, 4, 5]  # the longest, whatever came last
+    _, mine = plt.subplots()
+    assert compare({"x": results["short"]}, mine) is mine
+    assert all(t == round(t) for t in compare({"x": quiet(PHI, 1)}).get_xticks())
+    plt.close("all")
+
+
+def test_plot_leaves_out_what_a_logarithm_cannot_show():
+    import matplotlib.pyplot as plt
+
+    values = np.array([1.0, -0.1, np.nan, 0.01])
+    result = Estimate(values, np.full(4, np.nan), ["all_cycles"] * 4, (1, 9, 9))
+    ax = result.plot(shift=0.5)
+    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [1.5, 4.5])
+    plt.close("all")
+
+
 def test_plot_without_matplotlib(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"spectral_moments\[plot\]"):
         quiet(PHI, 2).plot()
+    with pytest.raises(ImportError, match=r"spectral_moments\[plot\]"):
+        compare({"x": quiet(PHI, 2)})
 
 
 @pytest.mark.parametrize(
@@ -277,5 +325,35 @@ def test_refused_data():
 
 
 def test_choice_by_size():
-    assert choose_methods((5000, 6000), 5)[4] == "increasing"
+    assert choose_methods((2000, 2500), 5)[4] == "increasing"
+    assert choose_methods((5000, 6000), 5) == ["sketched"] * 5
+    assert choose_methods((2, 5000, 6000), 5)[4] == "increasing"  # trials are not sketched
+    assert choose_methods((5000, 6000), 5, center=True)[4] == "increasing"
     assert choose_methods((2, 100, 200), 5) == ["all_cycles"] * 5
+
+
+def test_large_matrices_are_sketched(monkeypatch):
+    monkeypatch.setattr(estimation, "LARGE", 1)
+    found = quiet(PHI, 3, random_state=0)
+    assert found.methods == ["sketched"] * 3 and found.shape == (1, 24, 30)
+    assert (found.probe_error <= found.stderr).all()
+    np.testing.assert_allclose(found.values[0], (PHI**2).mean())
+    assert "of which probes" in str(found) and "probe_error" in found.to_dict()
+    gappy = PHI.copy()
+    gappy[0, 0] = np.nan
+    for phi, options in (
+        (gappy, {}),
+        (np.stack([PHI, PHI]), {}),
+        (PHI, {"center": True}),
+        (PHI, {"method": "increasing"}),
+        (PHI.tolist(), {}),  # a list is never large
+    ):
+        assert "sketched" not in quiet(phi, 3, **options).methods
+    with pytest.raises(ValueError, match="exceeds min"):
+        estimate(PHI, 25)
+    with pytest.raises(ValueError, match="center"):
+        estimate(PHI, 3, method="sketched", center=True)
+    with pytest.raises(ValueError, match="NaN"):
+        estimate(gappy, 3, method="sketched")
+    with pytest.warns(EstimateWarning, match="mean over inputs"):
+        estimate(PHI + 5, 2, random_state=0)

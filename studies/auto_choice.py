@@ -1,0 +1,112 @@
+"""Error against cost of every method, the ground for the choice of `method="auto"`.
+
+Writes results/auto_choice.json, the data of a figure in the chapter on estimation.
+"""
+
+import json
+import math
+import os
+import platform
+from pathlib import Path
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
+
+import numba
+import numpy as np
+import scipy
+
+from spectral_moments import RBF, all_cycles, kong_valiant, naive
+from spectral_moments.partitions import cycle, graph_terms, make_plan
+from spectral_moments.recursion import permuted_estimates
+
+SEED = 2028
+N_MATRICES = 1000
+N_MAX = 6
+N_STORED = 2  # matrices whose single estimates are stored, for the check in the chapter
+PERMUTATIONS = (1, 4, 10, 16, 64, 256)
+CASES = {
+    "scarce": dict(dim=10, kernel_cov=1.0, shape=(30, 60)),
+    "between": dict(dim=5, kernel_cov=0.25, shape=(75, 150)),
+    "plentiful": dict(dim=3, kernel_cov=0.25, shape=(75, 150)),
+}
+
+
+def products(n, P, Q):
+    "Multiply-adds of the matrix products in the plan for all cycles up to order `n`."
+    terms = [graph_terms(cycle(order)) for order in range(1, n + 1)]
+    plan = make_plan(tuple(dict.fromkeys(graph for term in terms for graph, _ in term)))
+    length, total = {"R": P, "C": Q, "B": Q}, 0
+    for loop, steps in plan.steps.items():
+        for node in (plan.table.nodes[i] for i, _ in steps):
+            if node.op == "join":
+                axes = node.sides + plan.table.sides(node.args[0])[1]
+                total += math.prod(map(length.get, axes)) * (P if loop == "row" else 1)
+    return total
+
+
+def costs(n, P, Q):
+    "Multiply-adds of all orders up to `n` by each method, over P^2 Q; needs P <= Q."
+    found = {f"increasing {k}": k * (n - 1) for k in PERMUTATIONS}
+    if n <= 5:
+        found["all_cycles"] = products(n, P, Q) / (P**2 * Q)
+    return found | {"kv_row": 1 + max(n - 2, 0) * P / Q, "naive": 1 + 2 / 3 * P / Q}
+
+
+def estimates(process, shape, index):
+    "All estimates from matrix number `index`: a dict of arrays over n = 1..N_MAX."
+    rng = np.random.default_rng([SEED, index])
+    phi = process.sample(*shape, rng)
+    single = permuted_estimates(
+        phi, N_MAX, n_permutations=max(PERMUTATIONS), random_state=rng, n_jobs=1
+    )
+    found = {f"increasing {k}": single[:k].mean(axis=0) for k in PERMUTATIONS}
+    return found | {
+        "all_cycles": np.append(all_cycles(phi, 5), np.nan),
+        "kv_row": kong_valiant(phi, N_MAX, sampled="rows"),
+        "naive": naive(phi, N_MAX),
+    }
+
+
+def run(dim, kernel_cov, shape):
+    "One process: root-mean-square errors relative to the truth, and what they cost."
+    process = RBF(dim, kernel_cov=kernel_cov)
+    truth = process.moments(N_MAX)
+    drawn = [estimates(process, shape, index) for index in range(N_MATRICES)]
+    methods = {}
+    for method in drawn[0]:
+        squares = (np.array([d[method] for d in drawn]) / truth - 1) ** 2
+        last = 5 if method == "all_cycles" else N_MAX
+        rmse = np.sqrt(squares.mean(axis=0))
+        error = squares.std(axis=0, ddof=1) / np.sqrt(N_MATRICES) / (2 * rmse)
+        methods[method] = {
+            "rmse": rmse[:last].tolist(),
+            "rmse_se": error[:last].tolist(),
+            "cost": [costs(n, *shape)[method] for n in range(1, last + 1)],
+            "first_matrices": [d[method][:last].tolist() for d in drawn[:N_STORED]],
+        }
+    return {
+        "process": f"RBF({dim}, input_cov=1.0, kernel_cov={kernel_cov})",
+        "shape": shape,
+        "truth": truth.tolist(),
+        "methods": methods,
+    }
+
+
+if __name__ == "__main__":
+    packages = {"numpy": np, "scipy": scipy, "numba": numba}
+    output = {
+        "command": "python studies/auto_choice.py",
+        "seed": SEED,
+        "settings": {
+            "n_matrices": N_MATRICES,
+            "n_max": N_MAX,
+            "permutations": PERMUTATIONS,
+            "cost": "multiply-adds of all orders up to n, over P^2 Q of one matrix product",
+        },
+        "versions": {"python": platform.python_version()}
+        | {name: package.__version__ for name, package in packages.items()},
+        "cases": {name: run(**case) for name, case in CASES.items()},
+    }
+    path = Path(__file__).parents[1] / "results" / "auto_choice.json"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(json.dumps(output, indent=1) + "\n")
