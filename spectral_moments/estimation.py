@@ -222,7 +222,7 @@ def _look(phi, n_max, center):
             "the highest orders use nearly all rows or columns in each cycle and say little"
         )
 
-# %% ../nbs/11_estimation.ipynb #602a77a8
+# %% ../nbs/11_estimation.ipynb #7be48578
 def _by_method(method, phi, n_max, center, n_permutations, seed, **options):
     "Moments up to `n_max` by one method."
     if method == "increasing":
@@ -234,6 +234,11 @@ def _by_method(method, phi, n_max, center, n_permutations, seed, **options):
         if center:
             return centered_all_cycles(phi, n_max)
         return observed_ratio(lambda x: trials.all_cycles(x, n_max), phi)
+    if method == "sketched":
+        raise ValueError(
+            "method = 'sketched' takes one matrix, not several trials; pass their mean, or "
+            "use 'auto' or 'increasing'"
+        )
     if center or np.isnan(phi).any():
         raise ValueError(
             f"method = {method!r} offers neither center=True nor missing entries; "
@@ -245,7 +250,7 @@ def _by_method(method, phi, n_max, center, n_permutations, seed, **options):
         phi, n_max, sampled="rows" if method == "kv_row" else "columns"
     )
 
-# %% ../nbs/11_estimation.ipynb #c22feb19
+# %% ../nbs/11_estimation.ipynb #2692798b
 def estimate(
     phi,  # matrix (P, Q) or trials (T, P, Q), NaN where missing; or a Dask array (P, Q)
     n_max=6,  # highest order, at most min(P, Q)
@@ -266,11 +271,14 @@ def estimate(
             n_permutations=n_permutations, stderr=stderr, random_state=random_state
         )
         return _warned(_on_dask(phi, n_max, method, center, **options))
-    if _is_sketched(phi, n_max, method, center):
+    one, sketch = phi, _is_sketched(phi, n_max, method, center)
+    if not sketch:
+        phi = check_trials(phi, missing=True)
+        one = phi[0] if len(phi) == 1 else phi
+    if sketch or _is_sketched(one, n_max, method, center):
         options = dict(stderr=stderr, random_state=random_state, n_jobs=n_jobs)
         options.update(n_permutations=n_permutations, progress=progress)
-        return _warned(_sketched(phi, n_max, center, **options))
-    phi = check_trials(phi, missing=True)
+        return _warned(_sketched(one, n_max, center, **options))
     n_max, n_jobs = check_order(n_max, phi.shape), check_n_jobs(n_jobs)
     n_permutations = 10 if n_permutations is None else n_permutations
     check_count(n_permutations, "n_permutations", least=0)
@@ -300,7 +308,7 @@ def estimate(
     notes = [*_look(phi, n_max, center), *_doubts(values, errors)]
     return _warned(Estimate(values, errors, methods, phi.shape, center, covariance, notes))
 
-# %% ../nbs/11_estimation.ipynb #f8caedd6
+# %% ../nbs/11_estimation.ipynb #a28d5216
 def _warned(result):
     "The same estimate, after its notes went out as warnings."
     for note in result.notes:
@@ -310,11 +318,11 @@ def _warned(result):
 
 def _is_sketched(phi, n_max, method, center):
     "Whether this is a case for the sketch, before anything is converted."
-    if method != "auto":
-        return method == "sketched"
     shape, dtype = getattr(phi, "shape", ()), getattr(phi, "dtype", None)
     if len(shape) != 2 or not isinstance(dtype, np.dtype) or dtype.kind not in "buif":
-        return False  # small, or wrong: the checks will say
+        return False  # to be converted, or to be refused
+    if method != "auto":
+        return method == "sketched"
     n_max = check_order(n_max, shape)
     large = choose_methods(shape, n_max, center=center)[0] == "sketched"
     return large and not _has_gaps(phi)

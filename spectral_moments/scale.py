@@ -192,7 +192,7 @@ def sampled_covariance(
     columns = uncertainty.column_influences(sample, n_max, **options)
     return uncertainty.moment_covariance(rows, columns, shape=shape)
 
-# %% ../nbs/10_scale.ipynb #da7a94e7
+# %% ../nbs/10_scale.ipynb #204d8ca8
 MOST = 16  # rounds after which a sketch stops, whatever its error
 
 
@@ -210,71 +210,59 @@ def sketched(
     progress=False,  # show a tqdm progress bar
 ):  # an `Estimate` with `probe_error`
     "Unbiased moments at a cost linear in the matrix, from random probes of its cycles."
-    result = _sketch(
-        LocalMatrix(phi) if not is_dask(phi) else DaskMatrix(phi, n_max),
-        n_max,
+    source = DaskMatrix(phi, n_max) if is_dask(phi) else LocalMatrix(phi)
+    n_max, rng = (
+        checks.check_order(n_max, source.shape),
+        checks.check_random_state(random_state),
+    )
+    n_jobs = checks.check_n_jobs(n_jobs)
+    rank = min(checks.check_count(rank, "rank", least=0), *source.shape)
+    plan = dict(
         n_probes=checks.check_count(n_probes, "n_probes", least=2),
-        rank=checks.check_count(rank, "rank", least=0),
         rounds=_check_rounds(n_permutations, tolerance, stderr),
         fixed=n_permutations,
         tolerance=tolerance,
-        stderr=stderr,
-        rng=checks.check_random_state(random_state),
-        n_jobs=checks.check_n_jobs(n_jobs),
-        progress=progress,
     )
-    return _warned(result)
-
-# %% ../nbs/10_scale.ipynb #24da82ff
-def _sketch(
-    source,
-    n_max,
-    *,
-    n_probes,
-    rank,
-    rounds,
-    fixed,
-    tolerance,
-    stderr,
-    rng,
-    n_jobs,
-    progress,
-):
-    "`sketched` with checked arguments, of a `LocalMatrix` or the like."
-    shape, n_max = source.shape, checks.check_order(n_max, source.shape)
     exponent = _safe_exponent(source, n_max)
-    guess = rng.standard_normal((shape[1], min(rank, *shape)))
-    found, squares = source.products(guess, exponent)
-    V, sampling = np.linalg.qr(found)[0], np.full((n_max, n_max), np.nan)
+    found, squares = source.products(rng.standard_normal((source.shape[1], rank)), exponent)
+    sampling = np.full((n_max, n_max), np.nan)
     if stderr:
-        sampling = sampled_covariance(source.sample(rng), shape, n_max, n_jobs=n_jobs)
-    total, noise, units = 0, 0, None
+        sample = source.sample(rng)
+        sampling = sampled_covariance(sample, source.shape, n_max, n_jobs=n_jobs)
+    V = np.linalg.qr(found)[0]
     with recursion._progress_bar(progress, None) as bar:
-        for count in range(1, rounds + 1):
-            columns = np.arange(shape[1]) if fixed == 0 else rng.permutation(shape[1])
-            probes = rng.choice([-1.0, 1.0], size=(shape[1], n_probes))
-            value, spread, units = _one_round(
-                *(source, V, probes, columns, n_max, exponent, units),
-                rng=None if fixed == 0 else rng,
-                n_jobs=n_jobs,
-                advance=bar.update,
-            )
-            total, noise = total + value, noise + spread
-            enough = tolerance * np.ldexp(np.sqrt(np.diag(sampling)), -units)
-            loud = _loud(total / count, noise / count**2, enough)
-            if fixed is None and not loud.any():
-                break
-    values, noise = np.ldexp(total / count, units), noise / count**2
-    values[0] = np.ldexp(squares / math.prod(shape), -2 * exponent)
+        threads = dict(n_jobs=n_jobs, advance=bar.update)
+        values, noise, units, notes = _average_rounds(
+            source, V, n_max, exponent, sampling, rng, plan, threads
+        )
+    values[0] = np.ldexp(squares / math.prod(source.shape), -2 * exponent)
     noise[0], noise[:, 0] = 0, 0
+    return _warned(_sketch_result(values, noise, units, sampling, source.shape, notes))
+
+# %% ../nbs/10_scale.ipynb #df0ca2a3
+def _average_rounds(source, V, n_max, exponent, sampling, rng, plan, threads):
+    "Average rounds as `plan` says: estimates, noise, its powers of two, and what to note."
+    Q, shuffle, total, noise, units = source.shape[1], plan["fixed"] != 0, 0, 0, None
+    for count in range(1, plan["rounds"] + 1):
+        columns = rng.permutation(Q) if shuffle else np.arange(Q)
+        probes = rng.choice([-1.0, 1.0], size=(Q, plan["n_probes"]))
+        options = dict(rng=rng if shuffle else None, **threads)
+        value, spread, units = _one_round(
+            source, V, probes, columns, n_max, exponent, units, **options
+        )
+        total, noise = total + value, noise + spread
+        enough = plan["tolerance"] * np.ldexp(np.sqrt(np.diag(sampling)), -units)
+        loud = _loud(total / count, noise / count**2, enough)
+        if plan["fixed"] is None and not loud.any():
+            break
     notes = []
-    if fixed is None and stderr and loud.any():
+    if plan["fixed"] is None and plan["rounds"] > 1 and loud.any():
         notes = [
             f"after {MOST} rounds the probe error at n = "
             f"{', '.join(str(n) for n in np.flatnonzero(loud) + 1)} is still more than "
-            f"{tolerance} of the sampling error; raise n_probes or rank"
+            f"{plan['tolerance']} of the sampling error; raise n_probes or rank"
         ]
-    return _sketch_result(values, noise, units, sampling, shape, notes)
+    return np.ldexp(total / count, units), noise / count**2, units, notes
 
 # %% ../nbs/10_scale.ipynb #c35f28e2
 def _check_rounds(n_permutations, tolerance, stderr):

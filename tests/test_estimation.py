@@ -346,11 +346,14 @@ def test_large_matrices_are_sketched(monkeypatch):
         (np.stack([PHI, PHI]), {}),
         (PHI, {"center": True}),
         (PHI, {"method": "increasing"}),
-        (PHI.tolist(), {}),  # a list is never large
     ):
         assert "sketched" not in quiet(phi, 3, **options).methods
+    for phi in (PHI.tolist(), torch.tensor(PHI), PHI[None]):
+        np.testing.assert_array_equal(quiet(phi, 3, random_state=0).values, found.values)
     with pytest.raises(ValueError, match="exceeds min"):
         estimate(PHI, 25)
+    with pytest.raises(ValueError, match="trials"):
+        estimate(np.stack([PHI, PHI]), 3, method="sketched")
     with pytest.raises(ValueError, match="center"):
         estimate(PHI, 3, method="sketched", center=True)
     with pytest.raises(ValueError, match="NaN"):
