@@ -12,7 +12,7 @@ import textwrap
 
 import numpy as np
 
-# %% ../nbs/90_checks.ipynb #b0babb41
+# %% ../nbs/90_checks.ipynb #8e562d58
 _COMPLEX = (
     "{} is complex; the moments are defined for real features: "
     "pass its real part, or stack real and imaginary parts as separate columns"
@@ -28,8 +28,11 @@ def _to_array(phi, name):
         )
     if hasattr(phi, "todense") and not isinstance(phi, np.ndarray):
         raise TypeError(f"{name} is a sparse matrix; pass {name}.toarray()")
-    if type(phi).__module__.partition(".")[0] == "torch":
+    package = type(phi).__module__.partition(".")[0]
+    if package == "torch":
         return _from_torch(phi, name)
+    if package == "pandas" and phi.ndim == 2:
+        return _from_frame(phi, name)
     try:
         return np.asarray(phi)
     except ValueError as error:
@@ -37,16 +40,36 @@ def _to_array(phi, name):
             f"{name} cannot be made into an array ({error}); "
             "all its rows must have the same length"
         ) from None
+    except TypeError as error:
+        raise TypeError(f"{name} cannot be made into an array: {error}") from None
 
-# %% ../nbs/90_checks.ipynb #8bf0ea8e
+# %% ../nbs/90_checks.ipynb #e57a890c
 def _from_torch(phi, name):
     "A torch CPU tensor as a numpy array."
     if phi.device.type != "cpu":
         raise TypeError(f"{name} is a torch tensor on {phi.device}; pass {name}.cpu()")
     if phi.is_complex():
         raise TypeError(_COMPLEX.format(name))
-    phi = phi.detach()
+    if str(phi.layout) != "torch.strided":
+        raise TypeError(f"{name} is a sparse tensor; pass {name}.to_dense()")
+    phi = phi.detach().resolve_neg()
     return (phi.double() if phi.is_floating_point() else phi).numpy()
+
+# %% ../nbs/90_checks.ipynb #2bee50bb
+def _from_frame(phi, name):
+    "A pandas data frame as a numpy array."
+    kinds = [(column, getattr(dtype, "kind", "O")) for column, dtype in phi.dtypes.items()]
+    numbers = "b" if {kind for _, kind in kinds} == {"b"} else "uifc"
+    odd = [repr(column) for column, kind in kinds if kind not in numbers]
+    if odd:
+        raise TypeError(
+            f"{name} is a data frame with columns that are not numbers "
+            f"({', '.join(odd[:3])}{', ...' if odd[3:] else ''}); drop them, "
+            f"for instance by {name}.select_dtypes('number'), "
+            f"or convert them by {name}.astype(float)"
+        )
+    plain = all(isinstance(dtype, np.dtype) for dtype in phi.dtypes)
+    return phi.to_numpy() if plain else phi.to_numpy(float, na_value=np.nan)
 
 # %% ../nbs/90_checks.ipynb #5ea0e890
 def _to_real(phi, name, dtype):
