@@ -54,7 +54,7 @@ lint: $(STAMP)      ## ruff: rules and layout
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
 
-bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same run
+bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same run; the data of a page of the book
 	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(BIN)/python $$f; done
 
 reproduce: $(STAMP) ## recompute every stored result (long)

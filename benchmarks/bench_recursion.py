@@ -8,6 +8,7 @@ import sys
 import time
 
 import numpy as np
+from common import Report, shortest
 
 from spectral_moments.checks import check_n_jobs
 from spectral_moments.recursion import cumulative, increasing
@@ -34,21 +35,6 @@ print((peak() - before) / 1024)
 """
 
 
-def shortest(function, repetitions):
-    """Shortest time of several calls, in seconds."""
-    times = []
-    for _ in range(repetitions):
-        begin = time.perf_counter()
-        function()
-        times.append(time.perf_counter() - begin)
-    return min(times)
-
-
-def report(what, value, target):
-    """One line of the table."""
-    print(f"{what:66s} {value:>10s}   target {target}", flush=True)
-
-
 def in_new_process(code):
     """The number that `code` prints, run in a fresh interpreter."""
     return float(
@@ -58,7 +44,7 @@ def in_new_process(code):
     )
 
 
-def speed(rng):
+def speed(rng, report):
     """Ratios to the cumulative-sum rung and to a matrix product."""
     phi, square = rng.standard_normal((P, Q)), rng.standard_normal((1500, 1500))
     product = kernel = np.inf
@@ -69,21 +55,37 @@ def speed(rng):
     reference = shortest(lambda: cumulative(phi, N_MAX), 2)
     np.testing.assert_allclose(increasing(phi, N_MAX), cumulative(phi, N_MAX), rtol=1e-8)
     rate = 4 * (N_MAX - 1) * P**2 * Q / 2 / kernel
-    report(
-        f"increasing, {P} x {Q}, n_max = {N_MAX}: times faster than rung 3",
-        f"{reference / kernel:.0f}x",
-        ">= 60x",
+    sizes = f"{P} x {Q}, n_max = {N_MAX}"
+    report.row(
+        "increasing, times faster",
+        reference / kernel,
+        60,
+        at_most=False,
+        sizes=sizes,
+        baseline="rung 3 of the chapter, cumulative sums in numpy",
+        timing="shortest of 80 and of 2",
     )
-    report(
-        "share of the rate of a 1500-cube matrix product",
-        f"{rate * product / (2 * 1500**3):.0%}",
-        ">= 20%, aim 50%",
+    report.row(
+        "increasing, share of the rate of a matrix product",
+        rate * product / (2 * 1500**3),
+        0.2,
+        at_most=False,
+        unit="%",
+        sizes=sizes,
+        baseline="one product of 1500 x 1500 matrices",
+        timing="shortest of 80 and of 24, in turn",
     )
     one = shortest(lambda: increasing(phi, N_MAX, n_jobs=1), 20)
-    report(f"speed-up of {check_n_jobs()} threads over one", f"{one / kernel:.2f}x", "-")
+    report.row(
+        f"increasing, speed-up by {check_n_jobs()} threads",
+        one / kernel,
+        sizes=sizes,
+        baseline="one thread",
+        timing="shortest of 80 and of 20",
+    )
 
 
-def growth(rng):
+def growth(rng, report):
     """Exponent of the time in the size, and what exchanging the sides costs."""
 
     def seconds(P, Q, repetitions):
@@ -94,23 +96,50 @@ def growth(rng):
     sizes = (384, 768, 1536, 3072)
     times = [seconds(n, n, repetitions) for n, repetitions in zip(sizes, (20, 8, 4, 2))]
     slope = np.polyfit(np.log(sizes), np.log(times), 1)[0]
-    label = f"exponent of the time in P = Q = {sizes[0]} .. {sizes[-1]}, one thread"
-    report(label, f"{slope:.2f}", "3 +- 0.15")
+    report.row(
+        "increasing, exponent of the time in P = Q",
+        slope,
+        (2.85, 3.15),
+        unit="",
+        sizes=f"{sizes[0]} to {sizes[-1]}, n_max = 4",
+        baseline="itself at the other sizes",
+        timing="one thread, shortest of 2 to 20",
+    )
     rounds = [(seconds(4096, 256, 3), seconds(256, 4096, 3)) for _ in range(4)]
-    ratio = np.divide(*np.min(rounds, axis=0))
-    report("4096 x 256 against 256 x 4096", f"{ratio:.2f}", "about 1")
+    report.row(
+        "increasing, a tall matrix against a wide one",
+        np.divide(*np.min(rounds, axis=0)),
+        (0.8, 1.25),
+        sizes="4096 x 256, n_max = 4",
+        baseline="256 x 4096",
+        timing="one thread, shortest of 12, in turn",
+    )
+
+
+def main():
+    generator, report = np.random.default_rng(0), Report("recursion")
+    in_new_process(FIRST_CALL)  # fills the cache of compiled code
+    report.row(
+        "increasing, first call in a second process",
+        min(in_new_process(FIRST_CALL) for _ in range(3)),
+        1,
+        unit="s",
+        sizes="20 x 30, n_max = 4",
+        timing="shortest of 3 processes",
+    )
+    speed(generator, report)
+    growth(generator, report)
+    if sys.platform == "linux":
+        report.row(
+            "increasing, peak memory above the matrix",
+            in_new_process(PEAK_MEMORY),
+            64,
+            unit="MB",
+            sizes="2000 x 2000, n_max = 7",
+            timing="one process",
+        )
+    report.save()
 
 
 if __name__ == "__main__":
-    generator = np.random.default_rng(0)
-    in_new_process(FIRST_CALL)  # fills the cache of compiled code
-    first_call = min(in_new_process(FIRST_CALL) for _ in range(3))
-    report("first call in a second process, 20 x 30, seconds", f"{first_call:.2f}", "< 1")
-    speed(generator)
-    growth(generator)
-    if sys.platform == "linux":
-        report(
-            "peak memory above the matrix, 2000 x 2000, n_max = 7, MB",
-            f"{in_new_process(PEAK_MEMORY):.0f}",
-            "<= 64",
-        )
+    main()

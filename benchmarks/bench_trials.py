@@ -7,6 +7,7 @@ import itertools
 import time
 
 import numpy as np
+from common import Report, shortest
 
 from spectral_moments.partitions import all_cycles
 from spectral_moments.recursion import increasing
@@ -21,30 +22,18 @@ from spectral_moments.trials import (
 P, Q, N_MAX, ROUNDS = 150, 300, 7, 25  # short calls, so that the shortest is undisturbed
 
 
-def report(what, value, target="-"):
-    """One line of the table."""
-    print(f"{what:62s} {value:>8s}   target {target}", flush=True)
-
-
-def seconds(function):
-    """Processor time of one call in this thread."""
-    begin = time.thread_time()
-    function()
-    return time.thread_time() - begin
-
-
 def shortest_in_turn(functions, rounds, baseline_calls=10):
     """Shortest time of each function; the first is called often, in between the others."""
     baseline, *others = functions
     best = dict.fromkeys(functions, np.inf)
     for _, name in itertools.product(range(rounds), others):
-        for _ in range(baseline_calls):
-            best[baseline] = min(best[baseline], seconds(functions[baseline]))
-        best[name] = min(best[name], seconds(functions[name]))
+        for turn, calls in ((baseline, baseline_calls), (name, 1)):
+            measured = shortest(functions[turn], calls, time.thread_time)
+            best[turn] = min(best[turn], measured)
     return best
 
 
-def recurrences(trials):
+def recurrences(trials, report):
     """Ratios of the recurrences for increasing cycles to that of one trial."""
     one = trials[0].copy()
     sequences = random_sequences(4, P, N_MAX, 0)
@@ -56,17 +45,22 @@ def recurrences(trials):
         "T = 4, all sequences": lambda: cross_increasing(trials, N_MAX, n_jobs=1),
         "T = 4, random sequences (A2)": lambda: follow_sequences(trials, *sequences),
     }
-    targets = {"T = 2, one alternation": "<= 1.3", "T = 4, all sequences": "<= 20"}
+    targets = {"T = 2, one alternation": 1.3, "T = 4, all sequences": 20}
     for function in functions.values():
         function()  # compiles
     best = shortest_in_turn(functions, ROUNDS)
-    print(f"increasing, {P} x {Q}, n_max = {N_MAX}, one thread, over one trial")
     for name in list(functions)[1:]:
-        ratio = best[name] / best["one trial"]
-        report(f"  {name}", f"{ratio:.2f}", targets.get(name, "-"))
+        report.row(
+            f"increasing, {name}",
+            best[name] / best["one trial"],
+            targets.get(name),
+            sizes=f"{P} x {Q}, n_max = {N_MAX}",
+            baseline="one trial",
+            timing=f"processor time of one thread, shortest of {ROUNDS}, in turn",
+        )
 
 
-def cycles(trials):
+def cycles(trials, report):
     """Ratio of all cycles across two trials to all cycles of one."""
     functions = {
         "one trial": lambda: all_cycles(trials[0], 4),
@@ -75,11 +69,21 @@ def cycles(trials):
     for function in functions.values():
         function()  # plans
     best = shortest_in_turn(functions, 5, baseline_calls=3)
-    print(f"all_cycles, {P} x {Q}, n_max = 4, over one trial")
-    report("  T = 2", f"{best['T = 2'] / best['one trial']:.2f}")
+    report.row(
+        "all cycles, T = 2",
+        best["T = 2"] / best["one trial"],
+        sizes=f"{P} x {Q}, n_max = 4",
+        baseline="one trial",
+        timing="processor time of one thread, shortest of 5, in turn",
+    )
+
+
+def main():
+    given, report = np.random.default_rng(0).standard_normal((4, P, Q)), Report("trials")
+    recurrences(given, report)
+    cycles(given, report)
+    report.save()
 
 
 if __name__ == "__main__":
-    given = np.random.default_rng(0).standard_normal((4, P, Q))
-    recurrences(given)
-    cycles(given)
+    main()

@@ -8,26 +8,12 @@ machine is doing; elapsed time on all cores needs a quiet machine.
 import time
 
 import numpy as np
+from common import Report, shortest
 
 from spectral_moments.recursion import increasing
 from spectral_moments.uncertainty import column_influences, row_influences, standard_errors
 
 P, Q, N_MAX = 300, 600, 7
-
-
-def shortest(function, repetitions, clock):
-    """Shortest time of several calls."""
-    times = []
-    for _ in range(repetitions):
-        begin = clock()
-        function()
-        times.append(clock() - begin)
-    return min(times)
-
-
-def report(what, value, target):
-    """One line of the table."""
-    print(f"{what:66s} {value:>10s}   target {target}", flush=True)
 
 
 def ratios(n_jobs, clock, rounds=10):
@@ -51,15 +37,30 @@ def ratios(n_jobs, clock, rounds=10):
     )
 
 
-if __name__ == "__main__":
+def main():
+    report = Report("uncertainty")
     runs = (
         ("processor time, one thread", 1, time.process_time),
         ("elapsed time, all cores", None, time.perf_counter),
     )
     for name, n_jobs, clock in runs:
         rows, columns, errors = ratios(n_jobs, clock)
-        print(f"{P} x {Q}, n_max = {N_MAX}, {name}, relative to `increasing`")
-        report("  influences of the rows", f"{rows:.2f}x", "-")
-        report("  influences of the columns", f"{columns:.2f}x", "-")
-        report("  all influences", f"{rows + columns:.2f}x", "<= 6x")
-        report("  standard errors, given the influences", f"{errors:.3f}x", "-")
+        for claim, ratio, target in (
+            ("influences of all rows", rows, None),
+            ("influences of all columns", columns, None),
+            ("influences of all rows and columns", rows + columns, 6),
+            ("standard errors, given the influences", errors, None),
+        ):
+            report.row(
+                f"{claim}, {name}",
+                ratio,
+                target,
+                sizes=f"{P} x {Q}, n_max = {N_MAX}",
+                baseline="one estimate by increasing cycles",
+                timing="shortest of 40, in turn",
+            )
+    report.save()
+
+
+if __name__ == "__main__":
+    main()

@@ -79,7 +79,7 @@ class RowBlocks:
         "The blocks one after the other."
         return map(self.read, self.order(rng))
 
-# %% ../nbs/10_scale.ipynb #46b1b167
+# %% ../nbs/10_scale.ipynb #466d1f23
 def _start_state(n_columns, n_lanes, n_max):
     "States of enough blocks of lanes."
     return [
@@ -98,15 +98,18 @@ def _walk_rows(states, rows, weights, exponent, n_jobs=1):
         lanes = np.ascontiguousarray(starts[:, LANES * i : LANES * (i + 1)])
         recursion.advance_lanes(tiles, lanes, states[i], 0)
 
-    for _ in recursion._in_threads(step, range(len(states)), n_jobs):
+    for _ in recursion.in_threads(step, range(len(states)), n_jobs):
         pass
 
 
 def _close(states, weights, n_max):
     "Sums by lane and order, shape (lanes, n_max)."
-    parts = [recursion.lane_state(R, len(weights))[:n_max] for R in states]
-    lanes = np.concatenate(parts, axis=2)[:, :, : weights.shape[1]]
-    return np.einsum("kbl,bl->lk", lanes, weights)
+    sums = []
+    for i, R in enumerate(states):
+        W = weights[:, LANES * i : LANES * (i + 1)]
+        lanes = recursion.lane_state(R, len(W))[:n_max, :, : W.shape[1]]
+        sums.append(np.einsum("kbl,bl->lk", lanes, W))
+    return np.concatenate(sums)
 
 # %% ../nbs/10_scale.ipynb #26da2be4
 STATE = 2**28  # bytes of state to keep at once; more lanes go through the rows in turns
@@ -169,7 +172,7 @@ def _one_round(source, V, probes, columns, n_max, exponent, units=None, **option
     weights = np.concatenate([V, probes - V @ (V.T @ probes)], axis=1)
     sums = source.walk(weights, columns, n_max, exponent, **options)
     shifts = np.broadcast_to(-2 * exponent * np.arange(1, n_max + 1), sums.shape)
-    mantissa, shifts = recursion._divide_binomials(sums, shifts, *source.shape)
+    mantissa, shifts = recursion.divide_binomials(sums, shifts, *source.shape)
     units = np.clip(shifts.max(axis=0), -5000, 5000) if units is None else units
     lanes = np.ldexp(mantissa, np.clip(shifts - units, -1100, 1000))
     exact, random = lanes[: V.shape[1]], lanes[V.shape[1] :]
@@ -230,7 +233,7 @@ def sketched(
         sample = source.sample(rng)
         sampling = sampled_covariance(sample, source.shape, n_max, n_jobs=n_jobs)
     V = np.linalg.qr(found)[0]
-    with recursion._progress_bar(progress, None) as bar:
+    with recursion.progress_bar(progress, None) as bar:
         threads = dict(n_jobs=n_jobs, advance=bar.update)
         values, noise, units, notes = _average_rounds(
             source, V, n_max, exponent, sampling, rng, plan, threads
@@ -457,7 +460,7 @@ class Stream:
                 first = LANES * i // COLS  # E is zero to the left of its lanes
                 recursion.advance_lanes(tiles, np.zeros((0, LANES)), self._E[i], first)
 
-        for _ in recursion._in_threads(step, range(len(self._Z)), self.n_jobs):
+        for _ in recursion.in_threads(step, range(len(self._Z)), self.n_jobs):
             pass
 
     def _rescale(self, exponent):
@@ -543,7 +546,7 @@ def _read_off(stream, stderr):
     if not np.isfinite(sums).all():
         raise ValueError("the sums have left the range of doubles; lower n_max")
     shifts = -2 * (stream._exponent or 0) * np.arange(1, n_max + 1)
-    values = recursion._to_double(*recursion._divide_binomials(sums, shifts, *shape))
+    values = recursion.to_double(*recursion.divide_binomials(sums, shifts, *shape))
     covariance, errors, notes = None, np.full(n_max, np.nan), []
     if stderr:
         columns = np.sort(np.random.default_rng(0).permutation(shape[1])[:SAMPLE])

@@ -321,7 +321,7 @@ def assignment_sums(
     packed, total = _packed(trials, exponent), np.zeros(orders)
     for s in range(T) if starts is None else starts:
         work = functools.partial(block, x=np.roll(packed, -s, axis=-1) if s else packed)
-        for part in recursion._in_threads(work, range(0, P, lanes), n_jobs):
+        for part in recursion.in_threads(work, range(0, P, lanes), n_jobs):
             total += part.sum(axis=1)
             if advance:
                 advance()
@@ -333,18 +333,18 @@ def _wide_others(x):
     sums = []
     for t in range(len(x[0])):
         rest = [(x[0][u], x[1][u]) for u in range(len(x[0])) if u != t]
-        sums.append(functools.reduce(recursion._add, rest))
+        sums.append(functools.reduce(recursion.add_wide, rest))
     return tuple(np.array(part) for part in zip(*sums, strict=True))
 
 
 def _wide_times(x, y):
     "Product of numbers given as (mantissa, exponent)."
-    return recursion._normalise(x[0] * y[0], x[1] + y[1])
+    return recursion.normalise(x[0] * y[0], x[1] + y[1])
 
 
 def _wide_zeros(*shape):
     "Zeros as (mantissa, exponent)."
-    return np.zeros(shape), np.full(shape, recursion._NOTHING)
+    return np.zeros(shape), np.full(shape, recursion.NOTHING)
 
 
 def wide_assignment_sums(
@@ -363,15 +363,15 @@ def wide_assignment_sums(
             for t in range(T):  # order 0 leaves the start row with its own first trial
                 left[0][t, 0, a, t], left[1][t, 0, a, t] = 0.5, 1
             entered = _wide_times(_wide_others(r), x)
-            c_later = recursion._add((c[0][:, 1:], c[1][:, 1:]), entered)
-            R[0][b], R[1][b] = recursion._add(r, _wide_times(left, x))
+            c_later = recursion.add_wide((c[0][:, 1:], c[1][:, 1:]), entered)
+            R[0][b], R[1][b] = recursion.add_wide(r, _wide_times(left, x))
             c[0][:, 1:], c[1][:, 1:] = c_later
     total = _wide_zeros(n_max)
     for b, h, s, t, u in itertools.product(*map(range, (Q, P, T, T, T))):
         if u not in (s, t):
             path = tuple(part[b, t, :, h, s] for part in R)
             closed = _wide_times(path, tuple(part[u, h, b] for part in entries))
-            total = recursion._add(total, closed)
+            total = recursion.add_wide(total, closed)
     return total
 
 
@@ -381,9 +381,9 @@ def _sums_in_range(trials, n_max, scale, **options):
     if fits:
         sums = assignment_sums(trials, n_max, exponent=exponent, **options)
         small = abs(sums).min() <= 2.0**-500
-        if not small or recursion._no_underflow(trials, n_max, exponent):
+        if not small or recursion.no_underflow(trials, n_max, exponent):
             orders = np.arange(1, n_max + 1)
-            return recursion._normalise(sums, -2 * exponent * orders)
+            return recursion.normalise(sums, -2 * exponent * orders)
     return wide_assignment_sums(trials, n_max)
 
 # %% ../nbs/09_trials.ipynb #de9fbc2a
@@ -399,7 +399,7 @@ def _cross_estimates(trials, n_max, n_permutations, random_state, n_jobs, progre
     scale = exponent - math.ceil(math.log2(T)), fits
     runs, results = max(n_permutations, 1), []
     blocks = runs * T * -(-trials.shape[1] // lane_count(T)[0])
-    with recursion._progress_bar(progress, blocks) as bar:
+    with recursion.progress_bar(progress, blocks) as bar:
         for _ in range(runs):
             given = trials
             if n_permutations:
@@ -408,11 +408,11 @@ def _cross_estimates(trials, n_max, n_permutations, random_state, n_jobs, progre
             options = dict(n_jobs=n_jobs, advance=bar.update)
             results.append(_sums_in_range(given, n_max, scale, **options))
     mantissa, exponent = (np.array(part) for part in zip(*results, strict=True))
-    mantissa, exponent = recursion._divide_binomials(mantissa, exponent, P, Q)
+    mantissa, exponent = recursion.divide_binomials(mantissa, exponent, P, Q)
     numbers = [count_admissible(T, n) for n in range(1, n_max + 1)]
     bits = np.array([number.bit_length() for number in numbers])
     sizes = [number / (1 << number.bit_length()) for number in numbers]
-    return recursion._normalise(mantissa / sizes, exponent - bits)
+    return recursion.normalise(mantissa / sizes, exponent - bits)
 
 # %% ../nbs/09_trials.ipynb #b02f4e69
 def as_trials(
@@ -456,7 +456,7 @@ def cross_increasing(
     )
     top = exponent.max(axis=0)
     mean = np.ldexp(mantissa, np.maximum(exponent - top, -1100)).mean(axis=0)
-    return recursion._to_double(mean, top)
+    return recursion.to_double(mean, top)
 
 # %% ../nbs/09_trials.ipynb #517a88a1
 def random_pairs(

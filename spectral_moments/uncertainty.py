@@ -22,16 +22,16 @@ from spectral_moments.checks import (
     check_random_state,
 )
 from spectral_moments.recursion import (
-    _NOTHING,
+    NOTHING,
     COLS,
     LANES,
     ROWS,
-    _add,
-    _divide_binomials,
-    _in_threads,
-    _no_underflow,
-    _normalise,
-    _to_double,
+    add_wide,
+    divide_binomials,
+    in_threads,
+    no_underflow,
+    normalise,
+    to_double,
     choose_exponent,
     increasing,
     pack_tiles,
@@ -115,7 +115,7 @@ def cyclic_sums(
         sums = walk_lanes(x, y, steps, np.eye(LANES), stop, close, n_max)
         return sums[:, : len(rows)]
 
-    blocks = _in_threads(block, range(0, P, LANES), n_jobs)
+    blocks = in_threads(block, range(0, P, LANES), n_jobs)
     return np.concatenate(list(blocks), axis=1)
 
 # %% ../nbs/08_uncertainty.ipynb #ddde771b
@@ -124,23 +124,25 @@ def _wide_cyclic_sums(phi, n_max, leave=None):
     P, Q = phi.shape
     entries, shifts = np.frexp(phi)
     left_entries, left_shifts = np.frexp(phi if leave is None else leave)
-    R = np.zeros((n_max, Q, P)), np.full((n_max, Q, P), _NOTHING)
+    R = np.zeros((n_max, Q, P)), np.full((n_max, Q, P), NOTHING)
     for step in range(P):
         row = (np.arange(P) + step) % P
-        c = np.zeros((n_max + 1, P)), np.full((n_max + 1, P), _NOTHING)
+        c = np.zeros((n_max + 1, P)), np.full((n_max + 1, P), NOTHING)
         if step == 0:
             c[0][0], c[1][0] = 0.5, 1  # the number 1
         for b in range(Q):
             x, e = entries[row, b], shifts[row, b]
             y, f = left_entries[row, b], left_shifts[row, b]
             r = R[0][:, b], R[1][:, b]
-            left = _add(r, _normalise(c[0][:-1] * y, c[1][:-1] + f))
-            c[0][1:], c[1][1:] = _add((c[0][1:], c[1][1:]), _normalise(r[0] * x, r[1] + e))
+            left = add_wide(r, normalise(c[0][:-1] * y, c[1][:-1] + f))
+            c[0][1:], c[1][1:] = add_wide(
+                (c[0][1:], c[1][1:]), normalise(r[0] * x, r[1] + e)
+            )
             R[0][:, b], R[1][:, b] = left
-    total = np.zeros((n_max, P)), np.full((n_max, P), _NOTHING)
+    total = np.zeros((n_max, P)), np.full((n_max, P), NOTHING)
     for b in range(Q):
         last = R[0][:, b] * entries[:, b], R[1][:, b] + shifts[:, b]
-        total = _add(total, _normalise(*last))
+        total = add_wide(total, normalise(*last))
     return total
 
 
@@ -152,10 +154,10 @@ def _any_cyclic_sums(phi, n_max, n_jobs, leave=None):
         options = dict(leave=leave, exponent=exponent, n_jobs=n_jobs)
         sums = cyclic_sums(phi, max(n_max, 2), **options)[:n_max]
         safe = abs(sums).max(axis=1).min() > 2.0**-500 or all(
-            _no_underflow(x, n_max, exponent) for x in (phi, leave) if x is not None
+            no_underflow(x, n_max, exponent) for x in (phi, leave) if x is not None
         )
         if safe:
-            return _normalise(sums, -2 * exponent * np.arange(1, n_max + 1)[:, None])
+            return normalise(sums, -2 * exponent * np.arange(1, n_max + 1)[:, None])
     return _wide_cyclic_sums(phi, n_max, leave)
 
 
@@ -163,9 +165,9 @@ def _start_means(phi, n_max, n_jobs, leave=None):
     "`eq-influence` for the rows in the order given."
     P, Q = phi.shape
     mantissa, exponent = _any_cyclic_sums(phi, n_max, n_jobs, leave)
-    mantissa, exponent = _divide_binomials(mantissa.T, exponent.T, P, Q)
+    mantissa, exponent = divide_binomials(mantissa.T, exponent.T, P, Q)
     # C(P-1,n-1) C(Q,n) = (n / P) C(P,n) C(Q,n)
-    return _to_double(mantissa * (P / np.arange(1, n_max + 1)), exponent).T
+    return to_double(mantissa * (P / np.arange(1, n_max + 1)), exponent).T
 
 # %% ../nbs/08_uncertainty.ipynb #ec9ff911
 def row_influences(

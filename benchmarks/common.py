@@ -1,0 +1,126 @@
+"""Timing and reporting, shared by the benchmarks.
+
+How a benchmark joins the page of the book (three lines, and `shortest` if it likes):
+
+    from common import Report, shortest
+
+    report = Report("recursion")  # one name per script, `bench_recursion.py`
+    report.row(
+        claim="increasing against rung 3, times faster",  # what the book says
+        ratio=slow / fast,  # what was measured, over a baseline of the same run
+        target=60,  # a number, a pair (low, high), or None if there is none
+        at_most=False,  # True (the default): at or below the target is good
+        unit="x",  # printed after both; also "s", "MB", "%" (of a ratio), ""
+        sizes="300 x 600, n_max = 7",
+        baseline="cumulative sums in numpy",
+        timing="shortest of 80 calls",
+    )
+    report.save()  # replaces this script's part of results/benchmarks.json
+
+Each row is printed when it is made. The page `nbs/benchmarks.ipynb` reads the file.
+"""
+
+import json
+import os
+import platform
+import time
+from pathlib import Path
+
+import numba
+import numpy as np
+import scipy
+
+FILE = Path(__file__).parents[1] / "results" / "benchmarks.json"
+
+
+def shortest(function, repetitions, clock=time.perf_counter):
+    "Shortest time of several calls, in seconds."
+    times = []
+    for _ in range(repetitions):
+        begin = clock()
+        function()
+        times.append(clock() - begin)
+    return min(times)
+
+
+def is_met(value, target, at_most):
+    "Whether a value meets its target; None if there is no target."
+    if target is None:
+        return None
+    if isinstance(target, (tuple, list)):
+        return bool(target[0] <= value <= target[1])
+    return bool(value <= target if at_most else value >= target)
+
+
+def shown(value, unit):
+    "A number with its unit, in three digits."
+    if unit == "%":
+        return f"{value:.0%}"
+    if unit == "s" and value < 0.01:
+        value, unit = 1000 * value, "ms"
+    digits = f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return digits + (unit if unit == "x" else f"\u00a0{unit}" if unit else "")
+
+
+def wanted(target, at_most, unit):
+    "A target in words."
+    if target is None:
+        return "-"
+    if isinstance(target, (tuple, list)):
+        return f"{shown(target[0], '')} to {shown(target[1], unit)}"
+    return f"{'≤' if at_most else '≥'}\u00a0{shown(target, unit)}"
+
+
+class Report:
+    "The rows of one benchmark: printed as they come, saved at the end."
+
+    def __init__(self, name):
+        self.name, self.rows = name, []
+
+    def row(
+        self,
+        claim,
+        ratio,
+        target=None,
+        *,
+        at_most=True,
+        unit="x",
+        sizes="",
+        baseline="",
+        timing="",
+    ):
+        "Add and print one measurement."
+        met, goal = is_met(ratio, target, at_most), wanted(target, at_most, unit)
+        self.rows.append(
+            {
+                "claim": claim,
+                "sizes": sizes,
+                "baseline": baseline,
+                "timing": timing,
+                "ratio": float(f"{ratio:.4g}"),
+                "shown": shown(ratio, unit),
+                "target": goal,
+                "met": met,
+            }
+        )
+        verdict = {None: "", True: "met", False: "NOT MET"}[met]
+        what = f"{claim}, {sizes}" if sizes else claim
+        print(f"{what:76s} {shown(ratio, unit):>9s}  {goal:14s} {verdict}", flush=True)
+
+    def save(self):
+        "Replace the part of this benchmark in results/benchmarks.json."
+        found = json.loads(FILE.read_text()) if FILE.exists() else {}
+        packages = {"numpy": np, "scipy": scipy, "numba": numba}
+        parts = found.get("benchmarks", {}) | {
+            self.name: {
+                "script": f"benchmarks/bench_{self.name}.py",
+                "cores": len(os.sched_getaffinity(0))
+                if hasattr(os, "sched_getaffinity")
+                else os.cpu_count(),
+                "versions": {"python": platform.python_version()}
+                | {name: package.__version__ for name, package in packages.items()},
+                "rows": self.rows,
+            }
+        }
+        output = {"command": "make bench", "benchmarks": dict(sorted(parts.items()))}
+        FILE.write_text(json.dumps(output, indent=1) + "\n")

@@ -1,0 +1,108 @@
+"""Data frames, labelled arrays and tensors give the estimates of the plain array."""
+
+import numpy as np
+import pandas as pd
+import pytest
+import torch
+import xarray as xr
+
+from spectral_moments import Linear, all_cycles, estimate
+from spectral_moments.checks import check_trials
+from spectral_moments.results import EstimateWarning
+
+PHI = Linear(3, scale=0.3).sample(24, 30, random_state=1)
+GAPS = np.where(PHI > 2, np.nan, PHI)
+TRIALS = PHI + np.random.default_rng(2).standard_normal((2, *PHI.shape))
+FRAME = pd.DataFrame(PHI)
+LABELLED = xr.DataArray(
+    PHI, dims=("stimulus", "neuron"), coords={"neuron": [f"n{i}" for i in range(30)]}
+)
+TENSOR = torch.from_numpy(PHI.copy())
+
+pytestmark = pytest.mark.filterwarnings(
+    f"ignore::{EstimateWarning.__module__}.EstimateWarning"
+)
+
+
+@pytest.mark.parametrize(
+    ("given", "plain"),
+    [
+        (FRAME, PHI),
+        (FRAME.set_axis(pd.date_range("2026", periods=24)), PHI),
+        (FRAME.set_axis(list("abcdef") * 5, axis=1), PHI),  # names may come twice
+        (FRAME.set_axis(pd.MultiIndex.from_product([range(5), range(6)]), axis=1), PHI),
+        (FRAME.astype("float32"), PHI.astype("f4")),
+        (FRAME.astype("Float64"), PHI),
+        (FRAME.astype({0: "float32", 1: "Float64"}), None),
+        ((10 * FRAME).round().astype("Int64"), (10 * PHI).round()),
+        (FRAME > 0, 1.0 * (PHI > 0)),
+        (FRAME.where(FRAME > 0, 0.0).astype(pd.SparseDtype(float, 0.0)), PHI * (PHI > 0)),
+        (pd.DataFrame(GAPS), GAPS),
+        (pd.DataFrame(GAPS).astype("Float64"), GAPS),  # NA
+        (LABELLED, PHI),
+        (LABELLED.T, PHI.T),
+        (xr.DataArray(GAPS), GAPS),
+        (xr.DataArray(TRIALS, dims=("trial", "stimulus", "neuron")), TRIALS),
+        (xr.Dataset({"phi": LABELLED})["phi"], PHI),
+        (TENSOR, PHI),
+        (TENSOR.clone().requires_grad_(), PHI),
+        (2 * torch.nn.Parameter(TENSOR), 2 * PHI),
+        (torch.complex(TENSOR, -TENSOR).conj().imag, PHI),  # a view that negates
+        (torch.from_numpy(TRIALS), TRIALS),
+        (torch.from_numpy(GAPS), GAPS),
+    ],
+)
+def test_same_estimate(given, plain):
+    plain = np.asarray(given, dtype=float) if plain is None else plain
+    found, expected = (estimate(phi, 3, random_state=1) for phi in (given, plain))
+    np.testing.assert_array_equal(found.values, expected.values)
+    np.testing.assert_array_equal(found.stderr, expected.stderr)
+    assert found.shape == expected.shape
+
+
+def test_input_is_not_modified():
+    frame, labelled = pd.DataFrame(GAPS), xr.DataArray(GAPS.copy())
+    tensor = torch.from_numpy(GAPS.copy()).requires_grad_()
+    for given in (frame, labelled, tensor):
+        estimate(given, 2)
+    for after in (frame.to_numpy(), labelled.values, tensor.detach().numpy()):
+        np.testing.assert_array_equal(after, GAPS)
+    assert tensor.grad is None
+
+
+def test_not_copied_without_need():
+    assert np.shares_memory(check_trials(LABELLED), LABELLED.values)
+
+
+def test_gradient_through_all_cycles():
+    phi = TENSOR.clone().requires_grad_()
+    moments = all_cycles(phi, 2)
+    np.testing.assert_allclose(moments.detach(), all_cycles(PHI, 2), rtol=1e-12)
+    moments[0].backward()
+    np.testing.assert_allclose(phi.grad, 2 * PHI / PHI.size, rtol=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("phi", "error", "message"),
+    [
+        (FRAME.assign(name="x"), TypeError, r"phi .*'name'.*phi.select_dtypes\('number'\)"),
+        (FRAME.assign(ok=True), TypeError, r"phi .*'ok'.*phi.select_dtypes\('number'\)"),
+        (FRAME.assign(c=pd.Categorical(["a"] * 24)), TypeError, "phi .*'c'.*drop"),
+        (FRAME.assign(day=pd.Timestamp("2026")), TypeError, "phi .*'day'.*drop"),
+        (FRAME.astype(object), TypeError, r"phi .*\(0, 1, 2, ...\).*phi.astype\(float\)"),
+        (FRAME.astype(str), TypeError, r"phi .*\(0, 1, 2, ...\).*phi.astype\(float\)"),
+        (FRAME * 1j, TypeError, "phi is complex"),
+        (FRAME.iloc[:0], ValueError, "phi is empty"),
+        (FRAME[0], ValueError, "phi has 1 axes"),
+        (FRAME.replace(FRAME.iloc[0, 0], np.inf), ValueError, "phi has infinite"),
+        (LABELLED[0], ValueError, "phi has 1 axes"),
+        (LABELLED.expand_dims(["a", "b"]), ValueError, "phi has 4 axes"),
+        (LABELLED.astype(str), TypeError, "phi has dtype .*convert"),
+        (LABELLED.astype(object), TypeError, "phi has dtype object.*convert"),
+        (xr.Dataset({"phi": LABELLED}), TypeError, "phi cannot be made.*DataArray"),
+        (TENSOR.to_sparse(), TypeError, r"phi is a sparse tensor; pass phi.to_dense\(\)"),
+    ],
+)
+def test_refused(phi, error, message):
+    with pytest.raises(error, match=message):
+        estimate(phi, 2)

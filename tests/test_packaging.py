@@ -1,0 +1,133 @@
+"""The built package: what is in it, and that it works where only it is installed."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCES = ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in", "spectral_moments")
+LARGE = ("_static", "nbs", "results", "tests")  # must not slip into the wheel
+
+
+def run(*command, **options):
+    result = subprocess.run(
+        [sys.executable, *map(str, command)], capture_output=True, text=True, **options
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory):
+    "A folder with the sdist and the wheel, built from a copy without the network."
+    folder = tmp_path_factory.mktemp("package")
+    copy, ignore = folder / "copy", shutil.ignore_patterns("__pycache__")
+    for name in SOURCES + LARGE:
+        if (ROOT / name).is_dir():
+            shutil.copytree(ROOT / name, copy / name, ignore=ignore)
+        else:
+            copy.mkdir(exist_ok=True)
+            shutil.copy(ROOT / name, copy)
+    run("-m", "build", "--no-isolation", "--outdir", folder / "dist", copy)
+    return folder / "dist"
+
+
+@pytest.fixture(scope="module")
+def installed(built, tmp_path_factory):
+    "A function that runs Python where the wheel is installed and the repository is not."
+    target, elsewhere = (tmp_path_factory.mktemp(name) for name in ("target", "elsewhere"))
+    (wheel,) = built.glob("*.whl")
+    offline = "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"
+    run("-m", "pip", "install", *offline, "--target", target, wheel)
+    dependencies = Path(np.__file__).parents[1]
+    path = os.pathsep.join(map(str, (target, dependencies)))
+    environment = {**os.environ, "PYTHONPATH": path}
+
+    def python(*arguments):  # -S: no .pth file leads back to the repository
+        command = ("-S", "-P", "-W", "error", *arguments)
+        return run(*command, cwd=elsewhere, env=environment)
+
+    return python, target
+
+
+def modules():
+    return {f"spectral_moments/{path.name}" for path in ROOT.glob("spectral_moments/*.py")}
+
+
+def pictures():
+    "Paths of the pictures in the README, each with alternative text."
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    return re.findall(r"!\[[^]]{20,}\]\((\S+)\)", text)
+
+
+def test_readme_has_a_small_opaque_picture():
+    assert pictures()
+    for path in pictures():
+        data = (ROOT / path).read_bytes()
+        assert len(data) < 100_000
+        with Image.open(ROOT / path) as image:
+            assert np.asarray(image.convert("RGBA"))[..., 3].min() == 255
+
+
+def test_wheel_has_the_modules_and_nothing_else(built):
+    (wheel,) = built.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = {name for name in archive.namelist() if ".dist-info/" not in name}
+        metadata = archive.read(
+            next(n for n in archive.namelist() if n.endswith("METADATA"))
+        )
+    assert names == modules()
+    assert b"Requires-Dist: numpy" in metadata
+    assert b"License-Expression: Apache-2.0" in metadata
+
+
+def test_sdist_has_what_the_build_needs(built):
+    (sdist,) = built.glob("*.tar.gz")
+    with tarfile.open(sdist) as archive:
+        names = {name.partition("/")[2] for name in archive.getnames()}
+    assert {"pyproject.toml", "README.md", "LICENSE", *pictures()} | modules() <= names
+    assert not any(name.startswith(("nbs/", "results/")) for name in names)
+    assert sdist.stat().st_size < 1_000_000
+
+
+def test_import_is_silent_and_light(installed):
+    python, target = installed
+    heavy = "{'numba', 'scipy', 'torch', 'matplotlib', 'pandas', 'xarray', 'dask'}"
+    code = "import sys, spectral_moments as sm; print(sm.__file__, *HEAVY & {*sys.modules})"
+    result = python("-c", code.replace("HEAVY", heavy))
+    assert result.stdout.split() == [str(target / "spectral_moments" / "__init__.py")]
+    assert result.stderr == ""
+
+
+def test_estimate(installed):
+    python, _ = installed
+    code = (
+        "import spectral_moments as sm; [getattr(sm, name) for name in sm.__all__]; "
+        "phi = sm.Linear(3, scale=0.3).sample(40, 50, random_state=1); "
+        "print(*sm.estimate(phi, 3, stderr=False).values)"
+    )
+    from spectral_moments import Linear, all_cycles
+
+    phi = Linear(3, scale=0.3).sample(40, 50, random_state=1)
+    values = [float(word) for word in python("-c", code).stdout.split()]
+    np.testing.assert_allclose(values, all_cycles(phi, 3), rtol=1e-12)
+
+
+def test_command(installed, tmp_path):
+    python, target = installed
+    command, matrix = target / "bin" / "spectral-moments", tmp_path / "phi.npy"
+    if sys.platform == "win32":
+        pytest.skip("the command is an executable there")
+    assert python(command, "simulate", "linear", matrix).stdout.startswith("m(1) = ")
+    result = python(command, "estimate", matrix, "--method", "naive", "--json")
+    assert len(json.loads(result.stdout)["values"]) == 6
