@@ -79,7 +79,7 @@ class RowBlocks:
         "The blocks one after the other."
         return map(self.read, self.order(rng))
 
-# %% ../nbs/10_scale.ipynb #466d1f23
+# %% ../nbs/10_scale.ipynb #d039aff7
 def _start_state(n_columns, n_lanes, n_max):
     "States of enough blocks of lanes."
     return [
@@ -165,7 +165,7 @@ def _safe_exponent(source, n_max):
         )
     return exponent
 
-# %% ../nbs/10_scale.ipynb #0ef6c2cb
+# %% ../nbs/10_scale.ipynb #ec698390
 def _one_round(source, V, probes, columns, n_max, exponent, units=None, **options):
     "The estimate of one round, the covariance of its noise, and their powers of two."
     V = V[columns]
@@ -195,7 +195,7 @@ def sampled_covariance(
     columns = uncertainty.column_influences(sample, n_max, **options)
     return uncertainty.moment_covariance(rows, columns, shape=shape)
 
-# %% ../nbs/10_scale.ipynb #204d8ca8
+# %% ../nbs/10_scale.ipynb #f457848e
 MOST = 16  # rounds after which a sketch stops, whatever its error
 
 
@@ -203,8 +203,8 @@ def sketched(
     phi,  # matrix (P, Q): array, memory map, h5py dataset or Dask array
     n_max,  # highest order, at most min(P, Q)
     *,
-    n_probes=96,  # random probes in each round, at least 2
-    rank=32,  # leading directions that are treated exactly
+    n_probes=64,  # random probes in each round, at least 2
+    rank=64,  # leading directions that are treated exactly
     n_permutations=None,  # rounds in random orders; 0: one, as given; None: as needed
     tolerance=0.25,  # probe error over sampling error that is small enough
     stderr=True,  # whether to compute the sampling error
@@ -227,12 +227,11 @@ def sketched(
         tolerance=tolerance,
     )
     exponent = _safe_exponent(source, n_max)
-    found, squares = source.products(rng.standard_normal((source.shape[1], rank)), exponent)
+    V, squares = _leading(source, rank, exponent, rng)
     sampling = np.full((n_max, n_max), np.nan)
     if stderr:
         sample = source.sample(rng)
         sampling = sampled_covariance(sample, source.shape, n_max, n_jobs=n_jobs)
-    V = np.linalg.qr(found)[0]
     with recursion.progress_bar(progress, None) as bar:
         threads = dict(n_jobs=n_jobs, advance=bar.update)
         values, noise, units, notes = _average_rounds(
@@ -242,7 +241,16 @@ def sketched(
     noise[0], noise[:, 0] = 0, 0
     return _warned(_sketch_result(values, noise, units, sampling, source.shape, notes))
 
-# %% ../nbs/10_scale.ipynb #df0ca2a3
+# %% ../nbs/10_scale.ipynb #a9d1357a
+def _leading(source, rank, exponent, rng):
+    "Leading directions V by subspace iteration, (Q, rank), and the sum of squares."
+    V = rng.standard_normal((source.shape[1], rank))
+    for _ in range(3 if rank else 1):
+        found, squares = source.products(V, exponent)
+        V = np.linalg.qr(found)[0]
+    return V, squares
+
+
 def _average_rounds(source, V, n_max, exponent, sampling, rng, plan, threads):
     "Average rounds as `plan` says: estimates, noise, its powers of two, and what to note."
     Q, shuffle, total, noise, units = source.shape[1], plan["fixed"] != 0, 0, 0, None
@@ -267,7 +275,7 @@ def _average_rounds(source, V, n_max, exponent, sampling, rng, plan, threads):
         ]
     return np.ldexp(total / count, units), noise / count**2, units, notes
 
-# %% ../nbs/10_scale.ipynb #c35f28e2
+# %% ../nbs/10_scale.ipynb #6fa3653c
 def _check_rounds(n_permutations, tolerance, stderr):
     "The largest number of rounds."
     if not tolerance > 0:
@@ -324,7 +332,7 @@ def _pack(matrices):
     tiles = -(-Q // COLS)
     return [np.ascontiguousarray(state[:, :tiles]) for state in states]
 
-# %% ../nbs/10_scale.ipynb #dbe4556d
+# %% ../nbs/10_scale.ipynb #6c6814c7
 class Stream:
     "Increasing moments of a matrix whose rows arrive in batches, exactly."
 
@@ -530,7 +538,7 @@ def _merged(first, second):
     both._Z = _pack(Z)
     return both
 
-# %% ../nbs/10_scale.ipynb #13f848ab
+# %% ../nbs/10_scale.ipynb #6d003cd4
 def _read_off(stream, stderr):
     "Moments of the rows so far."
     stream._flush()
@@ -557,7 +565,7 @@ def _read_off(stream, stderr):
     methods = ["increasing"] * n_max
     return Estimate(values, errors, methods, (1, *shape), False, covariance, notes)
 
-# %% ../nbs/10_scale.ipynb #ca3cb7af
+# %% ../nbs/10_scale.ipynb #af7a11e5
 _FORMAT = "spectral_moments stream 1"
 
 
@@ -766,7 +774,7 @@ class DaskMatrix:
             sums.append(close(states, W, n_max))
         return np.concatenate(dask.compute(*sums))
 
-# %% ../nbs/10_scale.ipynb #fc89bb24
+# %% ../nbs/10_scale.ipynb #007ec257
 SUMMARY = 2**31  # most bytes of the summary of a chunk; beyond, `auto` takes the sketch
 
 

@@ -1,0 +1,782 @@
+"""Feature learning: wrong files, models of every shape, a study that is interrupted."""
+
+import gzip
+import importlib.util
+import itertools
+import json
+import struct
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from sklearn.datasets import load_digits
+
+from spectral_moments import spectrum, trials
+from spectral_moments.feature_learning import (
+    FASHION_FILES,
+    POSITIONS,
+    SCALINGS,
+    Networks,
+    Scaling,
+    draw_split,
+    fashion_folders,
+    find_fashion_mnist,
+    first_moment_powers,
+    load_fashion_mnist,
+    member,
+    read_idx,
+    record,
+    rms_normalized,
+    train,
+    watch,
+)
+
+ROOT = Path(__file__).parents[1]
+try:
+    find_fashion_mnist()
+except FileNotFoundError:
+    FASHION = False
+else:
+    FASHION = True
+
+
+@pytest.fixture(scope="module")
+def digits():
+    return load_digits(return_X_y=True)
+
+
+@pytest.fixture(scope="module")
+def split(digits):
+    return draw_split(*digits, 200, 100, 0)
+
+
+# --- Fashion-MNIST ---
+
+
+def idx(array, code=8, announced=None):
+    shape = announced or array.shape
+    return (
+        bytes([0, 0, code, len(shape)])
+        + struct.pack(f">{len(shape)}I", *shape)
+        + array.tobytes()
+    )
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    "A folder with a small Fashion-MNIST, and its arrays."
+    monkeypatch.setitem(FASHION_FILES, "train", (*FASHION_FILES["train"][:2], 20))
+    rng = np.random.default_rng(0)
+    images = rng.integers(256, size=(20, 28, 28), dtype=np.uint8)
+    labels = rng.integers(10, size=20, dtype=np.uint8)
+    for name, array in zip(FASHION_FILES["train"], (images, labels)):
+        (tmp_path / name).write_bytes(gzip.compress(idx(array)))
+    return tmp_path, images, labels
+
+
+def replace(folder, which, content):
+    path = folder / FASHION_FILES["train"][which]
+    path.write_bytes(content)
+    return path
+
+
+def test_sound_files(files):
+    folder, images, labels = files
+    for place in (folder, str(folder)):
+        found = load_fashion_mnist(place)
+        np.testing.assert_array_equal(found[0], images)
+        np.testing.assert_array_equal(found[1], labels)
+
+
+def test_cache_comes_first(files, monkeypatch):
+    folder, images, _ = files
+    cache = folder / "cache"
+    monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
+    place = cache / "spectral_moments" / "fashion-mnist"
+    place.mkdir(parents=True)
+    for name in FASHION_FILES["train"][:2]:
+        (place / name).write_bytes((folder / name).read_bytes())
+    assert find_fashion_mnist()[0].parent == place
+    np.testing.assert_array_equal(load_fashion_mnist()[0], images)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setenv("HOME", str(folder))
+    assert fashion_folders()[0] == folder / ".cache" / "spectral_moments" / "fashion-mnist"
+    assert fashion_folders()[1] == Path("/usr/share/datasets/fashion-mnist")
+
+
+def test_missing_files_say_how_to_get_them(tmp_path, files):
+    folder, _, _ = files
+    (folder / FASHION_FILES["train"][1]).unlink()  # half of the files is not enough
+    with pytest.raises(
+        FileNotFoundError, match="apt-get install dataset-fashion-mnist"
+    ) as e:
+        load_fashion_mnist(folder)
+    for part in ("train", "test"):
+        assert all(name in str(e.value) for name in FASHION_FILES[part][:2])
+    assert str(folder) in str(e.value)
+    with pytest.raises(ValueError, match="part = 'validation' must be one of train, test"):
+        load_fashion_mnist(part="validation")
+
+
+@pytest.mark.parametrize("keep", [0.5, 0.99])
+def test_truncated_gzip(files, keep):
+    folder, images, _ = files
+    content = gzip.compress(idx(images))
+    replace(folder, 0, content[: int(keep * len(content))])
+    with pytest.raises(ValueError, match="ends too early.*fetch it again"):
+        load_fashion_mnist(folder)
+
+
+def test_not_gzip(files):
+    folder, images, _ = files
+    replace(folder, 0, idx(images))
+    with pytest.raises(ValueError, match="not a sound gzip file"):
+        load_fashion_mnist(folder)
+    content = bytearray(gzip.compress(idx(images)))
+    content[len(content) // 2] ^= 0xFF
+    replace(folder, 0, bytes(content))
+    with pytest.raises(ValueError, match="train-images.*fetch it again"):
+        load_fashion_mnist(folder)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "starts with nothing, not with 00 00 08 03"),
+        (b"\x00\x00", "starts with 00 00, not"),
+        (idx(np.zeros(20, np.uint8)), "starts with 00 00 08 01, not with 00 00 08 03"),
+        (idx(np.zeros((20, 28, 28), np.uint8), code=13), "starts with 00 00 0d 03"),
+        (b"P5 28 28", "not an IDX file of bytes with 3 axes"),
+        (idx(np.zeros((20, 28, 28), np.uint8))[:9], "ends within its header"),
+        (idx(np.zeros((19, 28, 28), np.uint8), announced=(20, 28, 28)), "but holds 14896"),
+        (
+            idx(np.zeros((21, 28, 28), np.uint8), announced=(20, 28, 28)),
+            "20 x 28 x 28 bytes",
+        ),
+        (idx(np.zeros((19, 28, 28), np.uint8)), "19 images but .* 20 labels"),
+        (idx(np.zeros((20, 28, 27), np.uint8)), "20 x 28 x 27 .* has 20 x 28 x 28"),
+    ],
+)
+def test_wrong_images(files, content, message):
+    folder, _, _ = files
+    replace(folder, 0, gzip.compress(content))
+    with pytest.raises(ValueError, match=message) as error:
+        load_fashion_mnist(folder)
+    assert "train-images" in str(error.value)
+
+
+def test_wrong_labels(files):
+    folder, _, _ = files
+    replace(folder, 1, gzip.compress(idx(np.full(20, 10, np.uint8))))
+    with pytest.raises(ValueError, match="has the label 10; they go from 0 to 9"):
+        load_fashion_mnist(folder)
+    replace(folder, 1, gzip.compress(idx(np.zeros(21, np.uint8))))
+    with pytest.raises(ValueError, match="do not belong together"):
+        load_fashion_mnist(folder)
+
+
+def test_consistent_files_of_the_wrong_count(files):
+    folder, _, _ = files
+    replace(folder, 0, gzip.compress(idx(np.zeros((10, 28, 28), np.uint8))))
+    replace(folder, 1, gzip.compress(idx(np.zeros(10, np.uint8))))
+    with pytest.raises(ValueError, match="10 x 28 x 28 bytes; Fashion-MNIST has 20"):
+        load_fashion_mnist(folder)
+
+
+def test_several_gzip_members(files):
+    folder, images, _ = files
+    content = idx(images)
+    path = replace(folder, 0, gzip.compress(content[:99]) + gzip.compress(content[99:]))
+    np.testing.assert_array_equal(read_idx(path, 3), images)
+
+
+@pytest.mark.skipif(not FASHION, reason="Fashion-MNIST is not installed")
+@pytest.mark.parametrize(("part", "count"), [("train", 60000), ("test", 10000)])
+def test_real_files(part, count):
+    images, labels = load_fashion_mnist(part=part)
+    assert images.shape == (count, 28, 28) and images.dtype == labels.dtype == np.uint8
+    assert (np.bincount(labels) == count // 10).all()
+    assert labels[0] == 9  # an ankle boot opens both parts
+    assert images.mean() == pytest.approx(73, abs=0.3)
+
+
+# --- splits ---
+
+
+def test_split_is_one_draw(digits):
+    images, labels = (
+        np.arange(1, 41, dtype=np.uint8)[:, None] * np.ones((1, 3)),
+        np.arange(40),
+    )
+    images[:, 1] = 41 - images[:, 0]  # distinct directions
+    split = draw_split(images, labels, 30, 10, 1)
+    assert sorted([*split.train_labels, *split.test_labels]) == list(range(40))
+    unit = images / np.linalg.norm(images, axis=1, keepdims=True)
+    np.testing.assert_allclose(split.test_images, unit[split.test_labels], rtol=1e-6)
+    assert split.train_images.dtype == np.float32 and split.train_labels.dtype == np.int64
+    again, other = (draw_split(images, labels, 30, 10, seed) for seed in (1, 2))
+    np.testing.assert_array_equal(split.train_images, again.train_images)
+    assert (split.train_labels != other.train_labels).any()
+
+
+def test_black_images_stay_black():
+    split = draw_split(np.zeros((4, 2, 2)), np.zeros(4, int), 3, 1)
+    assert not split.train_images.any() and split.test_images.shape == (1, 4)
+
+
+def test_split_messages(digits):
+    with pytest.raises(ValueError, match="n_train \\+ n_test = 1800, but there are 1797"):
+        draw_split(*digits, 1700, 100)
+    with pytest.raises(ValueError, match="5 images but 4 labels"):
+        draw_split(np.ones((5, 2)), np.ones(4, int), 2, 1)
+
+
+# --- networks ---
+
+
+@pytest.mark.parametrize("name", SCALINGS)
+def test_start_of_a_network(name):
+    scaling, N = SCALINGS[name], 400
+    networks = Networks(100, N, seeds=[0, 1], scaling=name)
+    assert networks.first.shape == (2, 100, N) and networks.second.shape == (2, N, 10)
+    sizes = networks.first.detach().std(), networks.second.detach().std()
+    np.testing.assert_allclose(
+        [float(s) for s in sizes], [N ** (-scaling.first / 2), N**-0.5], rtol=0.05
+    )
+    x = torch.eye(100)[:5]
+    phi = networks.features(x)
+    assert float((phi.detach() ** 2).mean()) == pytest.approx(
+        0.5, rel=0.1
+    )  # the same for all
+    np.testing.assert_allclose(
+        networks(x).detach(), (phi @ networks.second).detach() * N**-scaling.multiplier
+    )
+
+
+def test_member_is_the_same_function(split):
+    networks = Networks(64, 50, seeds=[3, 4, 5])
+    list(train(networks, [split] * 3, 2))
+    x = torch.tensor(split.test_images)
+    for index in range(3):
+        module = member(networks, index)
+        assert [name for name, _ in module.named_children()] == [
+            "first",
+            "hidden",
+            "second",
+        ]
+        np.testing.assert_allclose(
+            module(x).detach(), networks(x)[index].detach(), atol=1e-5
+        )
+        phi = record(module, "hidden", split.test_images)
+        np.testing.assert_allclose(phi, networks.features(x)[index].detach(), atol=1e-5)
+
+
+def test_company_does_not_matter(digits):
+    splits = [draw_split(*digits, 150, 50, seed) for seed in range(3)]
+    together = watch(Networks(64, 20, seeds=[0, 1, 2]), splits, 2, every=1)
+    alone = watch(Networks(64, 20, seeds=[1]), [splits[1]], 2, every=1)
+    for name in ("naive", "ours", "ratio", "loss", "accuracy"):
+        np.testing.assert_allclose(together[name][1], alone[name][0], rtol=1e-4)
+
+
+def test_seeds_and_widths_differ():
+    a, b = Networks(6, 5, seeds=[0, 1]).first
+    assert (a != b).all()
+    assert (Networks(6, 5).first[0] == a).all()
+    assert (Networks(6, 6).first[0, :, :5] * 6**0.5 != a * 5**0.5).any()
+
+
+def test_training_learns(split):
+    networks = Networks(64, 64, seeds=[0])
+    found = watch(networks, [split], 10, every=5, n_max=3)
+    assert found["epochs"].tolist() == [0, 5, 10]
+    assert found["accuracy"][0, -1] > 0.75 > 0.3 > found["accuracy"][0, 0]
+    assert (np.diff(found["loss"][0]) < 0).all()
+
+
+def test_own_scaling(split):
+    half = Scaling(first=1, multiplier=0.5, rate=0.5)
+    pair = [Networks(64, 30, scaling=scaling) for scaling in (half, "maximal update")]
+    for networks in pair:
+        assert list(train(networks, [split], 1)) == [0, 1]
+    assert (pair[0].first == pair[1].first).all()
+
+
+def test_last_batch_may_be_short(split):
+    odd = split._replace(
+        train_images=split.train_images[:33], train_labels=split.train_labels[:33]
+    )
+    assert list(train(Networks(64, 8), [odd], 2)) == [0, 1, 2]
+
+
+def test_training_messages(split):
+    with pytest.raises(ValueError, match="scaling = 'mup' must be one of maximal update"):
+        Networks(64, 32, scaling="mup")
+    with pytest.raises(ValueError, match="width"):
+        Networks(64, 0)
+    with pytest.raises(ValueError, match="seeds is empty"):
+        Networks(64, 8, seeds=[])
+    with pytest.raises(
+        ValueError, match="2 networks, but 1 splits"
+    ):  # before the first step
+        train(Networks(64, 8, seeds=[0, 1]), [split], 1)
+    with pytest.raises(ValueError, match="epochs"):
+        train(Networks(64, 8), [split], 0)
+    with pytest.raises(ValueError, match="observed = 9 of 8 neurons is too many"):
+        watch(Networks(64, 8), [split], 1, observed=9)
+
+
+def test_progress_bar(split, capsys, monkeypatch):
+    list(train(Networks(64, 8), [split], 3))
+    assert capsys.readouterr().err == ""
+    list(train(Networks(64, 8), [split], 3, progress=True))
+    shown = capsys.readouterr().err
+    assert "width 8" in shown and "3/3" in shown
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ImportError, match=r"pip install 'spectral_moments\[progress\]'"):
+        next(iter(train(Networks(64, 8), [split], 1, progress=True)))
+
+
+# --- watch ---
+
+
+def test_watch_measures_what_it_says(split):
+    networks = Networks(64, 40, seeds=[7])
+    x = torch.tensor(split.test_images)
+    raw = networks.features(x)[0].detach().double().numpy()
+    phi = rms_normalized(raw)
+    found = watch(networks, [split], 2, n_max=4, observed=16)
+    np.testing.assert_allclose(found["naive"][0, 0], trials.naive(phi, 4), rtol=1e-5)
+    np.testing.assert_allclose(
+        found["ratio"][0, 0], spectrum.participation_ratio(phi), rtol=1e-5
+    )
+    np.testing.assert_allclose(
+        found["ours"][0, 0, :2], trials.increasing(phi, 2), rtol=1e-5
+    )
+    np.testing.assert_allclose(found["size"][0, 0] * phi, raw, rtol=1e-4, atol=1e-5)
+    assert abs(found["powers"][0, 0] - 1).max() < 0.5
+    shapes = {name: values.shape for name, values in found.items()}
+    assert shapes == {
+        "epochs": (2,),
+        **dict.fromkeys(("loss", "accuracy"), (1, 2)),
+        **dict.fromkeys(
+            [n + e for n in ("naive", "ours", "powers") for e in ("", " in part")],
+            (1, 2, 4),
+        ),
+        **dict.fromkeys(("size", "size in part"), (1, 2, 1)),
+        **dict.fromkeys(("ratio", "ratio in part"), (1, 2, 2)),
+    }
+    for name in ("naive", "ours", "naive in part", "ours in part"):
+        np.testing.assert_allclose(found[name][..., 0], 1)
+
+
+def test_part_is_the_whole_if_all_are_observed(split):
+    found = watch(Networks(64, 12), [split], 1, every=1, n_max=2, observed=12)
+    for name in ("naive", "ours", "powers", "size", "ratio"):
+        np.testing.assert_allclose(found[name], found[name + " in part"], rtol=1e-9)
+
+
+# --- record ---
+
+
+class Named(torch.nn.Module):
+    "Layers of many kinds; `unused` is never called, `twice` is called twice."
+
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ReLU(inplace=True))
+        self.norm = torch.nn.BatchNorm1d(7)
+        self.drop = torch.nn.Dropout(0.5)
+        self.twice = torch.nn.Identity()
+        self.unused = torch.nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.twice(self.twice(self.drop(self.norm(self.body(x)))))
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return Named()
+
+
+def test_names_and_modules(model):
+    x = torch.randn(9, 5)
+    linear = model.body[0](x).detach().double().numpy()
+    for layer in ("body.0", model.body[0]):
+        phi = record(model, layer, x)
+        assert phi.dtype == np.float64 and phi.shape == (9, 7)
+        np.testing.assert_array_equal(phi, linear)  # though the next layer is in place
+    np.testing.assert_array_equal(record(model, "body", x), linear.clip(0))
+    np.testing.assert_array_equal(
+        record(model, "", x), model.eval()(x).detach().double().numpy()
+    )
+
+
+def test_model_is_left_as_it_was(model):
+    model.norm.eval()  # a frozen part in a model that trains
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    calls = []
+    model.norm.register_forward_hook(lambda *_: calls.append(1))
+    a, b = (record(model, "drop", torch.randn(4, 5)) for _ in range(2))
+    record(model, "norm", torch.randn(4, 5))
+    assert model.training and model.drop.training and not model.norm.training
+    assert all((value == state[name]).all() for name, value in model.state_dict().items())
+    assert len(calls) == 3 and len(model.norm._forward_hooks) == 1
+    assert not model.drop._forward_hooks
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert torch.is_grad_enabled() and (a != b).any()
+
+
+def test_hook_is_removed_after_an_error(model):
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        record(model, "body.0", torch.randn(4, 6))
+
+    class Stop(BaseException):
+        pass
+
+    def stop(*_):
+        raise Stop
+
+    handle = model.drop.register_forward_hook(stop)
+    with pytest.raises(Stop):
+        record(model, "norm", torch.randn(4, 5))
+    handle.remove()
+    for part in model.modules():
+        assert not part._forward_hooks and part.training
+    assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 10, 11, 1000])
+def test_batches_do_not_matter(model, batch_size):
+    x = np.random.default_rng(0).standard_normal((11, 5))
+    np.testing.assert_allclose(
+        record(model, "norm", x, batch_size=batch_size),
+        record(model, "norm", x),
+        rtol=1e-4,
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+)
+def test_precisions(dtype):
+    layer = torch.nn.Linear(3, 2, bias=False).to(dtype)
+    x = torch.randn(6, 3, dtype=torch.float64)
+    phi = record(torch.nn.Sequential(layer), "0", x)
+    assert phi.dtype == np.float64
+    np.testing.assert_array_equal(phi, layer(x.to(dtype)).detach().double().numpy())
+
+
+def test_kinds_of_inputs():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4))
+    x = np.random.default_rng(0).standard_normal((8, 3))
+    expected = record(model, "0", x)
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    for same in (x.tolist(), frozen, np.asfortranarray(x), x[::-1][::-1], torch.tensor(x)):
+        np.testing.assert_array_equal(record(model, "0", same), expected)
+    words = torch.nn.Sequential(torch.nn.Embedding(10, 4))
+    phi = record(words, "0", np.arange(6).reshape(3, 2), positions="mean", feature_axis=-1)
+    assert phi.shape == (3, 4)
+    bare = torch.nn.Sequential(torch.nn.ReLU())  # a model without parameters
+    np.testing.assert_array_equal(record(bare, "0", x), x.clip(0))
+
+
+def test_positions():
+    conv = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 2))
+    x = torch.randn(5, 2, 4, 6)
+    out = conv(x).detach().double().numpy()  # (5, 3, 3, 5)
+    patches = out.transpose(0, 2, 3, 1).reshape(5, 15, 3)
+    found = {p: record(conv, "0", x, positions=p, random_state=0) for p in POSITIONS}
+    np.testing.assert_array_equal(found["features"], patches.reshape(5, 45))
+    np.testing.assert_array_equal(found["inputs"], patches.reshape(75, 3))
+    np.testing.assert_allclose(found["mean"], out.mean(axis=(2, 3)), rtol=1e-12)
+    for row, image in zip(found["sample"], patches, strict=True):
+        assert (row == image).all(axis=1).any()
+    same, other = (
+        record(conv, "0", x, positions="sample", random_state=s, batch_size=2)
+        for s in (0, 1)
+    )
+    assert same.shape == found["sample"].shape and (same != other).any()
+
+
+@pytest.mark.parametrize("position", POSITIONS)
+def test_tokens_and_volumes(position):
+    rows = {"inputs": 3, "features": 1}.get(position, 1)
+    columns = {"features": 3}.get(position, 1)
+    tokens = torch.nn.Sequential(torch.nn.Linear(4, 6))
+    phi = record(tokens, "0", torch.randn(5, 3, 4), positions=position, feature_axis=-1)
+    assert phi.shape == (5 * rows, 6 * columns)
+    volume = torch.nn.Sequential(torch.nn.Conv3d(1, 6, (1, 2, 2)))
+    phi = record(volume, "0", torch.randn(5, 1, 3, 2, 2), positions=position)
+    assert phi.shape == (5 * rows, 6 * columns)
+
+
+def test_a_matrix_needs_no_positions():
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    x = torch.randn(4, 2)
+    for positions in (None, *POSITIONS):
+        np.testing.assert_array_equal(
+            record(model, "0", x, positions=positions), record(model, "0", x)
+        )
+
+
+def test_record_messages(model):
+    x = torch.randn(4, 5)
+    with pytest.raises(
+        ValueError, match="'head' is not in the model; its layers are 'body', 'body.0'"
+    ):
+        record(model, "head", x)
+    with pytest.raises(ValueError, match="layer = a Linear is not in the model"):
+        record(model, torch.nn.Linear(2, 2), x)
+    with pytest.raises(ValueError, match="layer 'unused' was called never"):
+        record(model, "unused", x)
+    with pytest.raises(ValueError, match="layer 'twice' was called 2 times"):
+        record(model, "twice", x)
+    with pytest.raises(ValueError, match="inputs is empty"):
+        record(model, "body", x[:0])
+    with pytest.raises(ValueError, match="inputs is empty"):
+        record(model, "body", torch.tensor(1.0))
+    with pytest.raises(ValueError, match="batch_size"):
+        record(model, "body", x, batch_size=0)
+    with pytest.raises(TypeError, match="model is a function, not a torch.nn.Module"):
+        record(lambda x: x, "body", x)
+    recurrent = torch.nn.Sequential(torch.nn.LSTM(5, 3))
+    with pytest.raises(TypeError, match="layer '0' returns a tuple, not a tensor"):
+        record(recurrent, "0", torch.randn(4, 2, 5))
+    flat = torch.nn.Sequential(torch.nn.Flatten(0))
+    with pytest.raises(ValueError, match=r"returned shape \(20,\) for 4 inputs"):
+        record(flat, "0", x)
+    conv = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2))
+    for positions in (None, "channels"):
+        with pytest.raises(
+            ValueError, match="positions = 'features', 'inputs', 'sample', 'mean'"
+        ):
+            record(conv, "0", torch.randn(3, 1, 4, 4), positions=positions)
+    with pytest.raises(ValueError, match="feature_axis = 4"):
+        record(conv, "0", torch.randn(3, 1, 4, 4), positions="mean", feature_axis=4)
+    with pytest.raises(ValueError, match="feature_axis = 0"):
+        record(conv, "0", torch.randn(3, 1, 4, 4), positions="mean", feature_axis=0)
+
+
+def test_normalised():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4))
+    x = torch.randn(7, 3)
+    phi = record(model, "0", x, normalize=True)
+    assert np.mean(phi**2) == pytest.approx(1)
+    np.testing.assert_allclose(phi, rms_normalized(record(model, "0", x)))
+    for scale in (1e-300, 1e300):
+        np.testing.assert_allclose(rms_normalized(phi * scale), phi, rtol=1e-12)
+    with pytest.raises(ValueError, match="the largest entry of phi is 0.0.*dead"):
+        rms_normalized(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="nan"):
+        rms_normalized(np.array([[1.0, np.nan]]))
+
+
+# --- powers of the first moment ---
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (4, 4), (3, 6), (6, 3), (1, 5)])
+def test_powers_are_means_over_chains(shape):
+    phi = np.random.default_rng(0).standard_normal(shape)
+    orders = range(1, min(shape) + 1)
+    expected = []
+    for n in orders:
+        rows = list(itertools.combinations(range(shape[0]), n))
+        columns = list(itertools.combinations(range(shape[1]), n))
+        expected.append(np.mean([np.prod(phi[i, a] ** 2) for i in rows for a in columns]))
+    found = first_moment_powers(phi, min(shape))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+    flipped = first_moment_powers(phi[::-1, ::-1].T, min(shape))
+    np.testing.assert_allclose(found, flipped, rtol=1e-12)
+
+
+def test_powers_over_permutations():
+    phi = np.random.default_rng(0).standard_normal((5, 4)).tolist()
+    found = first_moment_powers(phi, 3, n_permutations=4000, random_state=0)
+    orders = [
+        np.ix_(rows, columns)
+        for rows in itertools.permutations(range(5))
+        for columns in itertools.permutations(range(4))
+    ]
+    every = np.mean([first_moment_powers(np.array(phi)[o], 3) for o in orders], axis=0)
+    np.testing.assert_allclose(found, every, rtol=0.1)  # 4 standard errors
+    same = [first_moment_powers(phi, 3, n_permutations=2, random_state=1) for _ in "ab"]
+    np.testing.assert_array_equal(*same)
+    assert first_moment_powers(phi, 3)[0] == pytest.approx(np.mean(np.square(phi)))
+    with pytest.raises(ValueError, match="n_max"):
+        first_moment_powers(phi, 5)
+    with pytest.raises(ValueError, match="n_permutations"):
+        first_moment_powers(phi, 2, n_permutations=-1)
+
+
+# --- without torch ---
+
+
+def python(code):
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_no_module_imports_torch():
+    python(
+        "import importlib, pkgutil, sys, spectral_moments\n"
+        "for info in pkgutil.iter_modules(spectral_moments.__path__):\n"
+        "    importlib.import_module(f'spectral_moments.{info.name}')\n"
+        "assert not {'torch', 'sklearn', 'tqdm'} & set(sys.modules)"
+    )
+
+
+def test_without_torch():
+    shown = python(
+        "import sys; sys.modules['torch'] = None\n"
+        "import numpy as np\n"
+        "from spectral_moments import feature_learning as f\n"
+        "split = f.draw_split(np.ones((5, 2)), np.zeros(5, int), 3, 2, 0)\n"
+        "for call in (lambda: f.Networks(2, 3), lambda: f.record(None, '', [1])):\n"
+        "    try: call()\n"
+        "    except ImportError as error: print(error)\n"
+    )
+    assert shown.count("pip install 'spectral_moments[torch]'") == 2
+
+
+# --- the study ---
+
+TINY = {
+    "digits": dict(
+        widths=[8, 12],
+        observed={"12": 8},
+        n_train=40,
+        n_test=30,
+        epochs=2,
+        every=1,
+        n_max=2,
+        n_permutations=1,
+    )
+}
+
+
+@pytest.fixture
+def study():
+    spec = importlib.util.spec_from_file_location(
+        "feature_learning_study", ROOT / "studies" / "feature_learning.py"
+    )
+    module = importlib.util.module_from_spec(spec)
+    threads = torch.get_num_threads()
+    spec.loader.exec_module(module)
+    yield module
+    torch.set_num_threads(threads)
+
+
+def results(folder):
+    about = json.loads((folder / "feature_learning.json").read_text())
+    with np.load(folder / "feature_learning.npz") as arrays:
+        return about, dict(arrays)
+
+
+def quiet(*_, **__):
+    pass
+
+
+def test_study_continues_where_it_stopped(study, tmp_path, monkeypatch):
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    whole.mkdir()
+    run = lambda seeds, parts, output: study.run(
+        TINY, seeds, parts=parts, output=output, report=quiet
+    )
+    run(4, tmp_path / "once", whole)
+    trained, train_group = [], study.train_group
+
+    def interrupted(name, settings, seeds, width, *rest):
+        if len(trained) == 3:
+            raise KeyboardInterrupt
+        trained.append((tuple(seeds), width))
+        return train_group(name, settings, seeds, width, *rest)
+
+    monkeypatch.setattr(study, "train_group", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        run(4, parts, tmp_path)
+    assert trained == [((0, 1, 2), 12), ((0, 1, 2), 8), ((3,), 12)]
+    about, _ = results(tmp_path)
+    assert about["digits"]["seeds"] == [0, 1, 2]  # the fourth is not complete
+    (parts / ".99-digits_seed3_width8.npz").write_bytes(b"left over")
+    trained.clear()
+    run(4, parts, tmp_path)
+    assert trained == [((3,), 8)]
+    about, arrays = results(tmp_path)
+    expected_about, expected = results(whole)
+    assert about["digits"]["seeds"] == expected_about["digits"]["seeds"] == [0, 1, 2, 3]
+    assert arrays.keys() == expected.keys()
+    for name, values in arrays.items():
+        np.testing.assert_allclose(values, expected[name], rtol=1e-5, err_msg=name)
+    assert arrays["digits ours"].shape == (4, 2, 3, 2)
+    assert arrays["digits ours in part"].shape == (4, 1, 3, 2)
+    trained.clear()
+    run(5, parts, tmp_path)
+    assert trained == [((4,), 12), ((4,), 8)]
+    trained.clear()
+    run(5, parts, tmp_path)
+    assert not trained
+    assert (parts / ".gitignore").read_text() == "*\n"
+
+
+def test_parts_of_other_settings_are_not_used(study, tmp_path):
+    parts = tmp_path / "parts"
+    study.run(TINY, 1, parts=parts, output=tmp_path, report=quiet)
+    assert not study.missing(TINY, 1, parts)
+    longer = {"digits": TINY["digits"] | {"epochs": 3}}
+    assert len(study.missing(longer, 1, parts)) == 2
+    wider = {"digits": TINY["digits"] | {"widths": [8, 12, 16]}}
+    assert [task[-1] for task in study.missing(wider, 1, parts)] == [16]
+
+
+def test_study_file_says_what_it_is(study, tmp_path):
+    study.run(TINY, 1, parts=tmp_path / "parts", output=tmp_path, report=quiet)
+    about, _ = results(tmp_path)
+    assert about["command"] == "python studies/feature_learning.py --seeds 1"
+    assert about["versions"].keys() == {"python", "numpy", "torch"}
+    assert about["digits"]["settings"] == TINY["digits"]
+    assert about["digits"]["epochs"] == [0, 1, 2]
+    assert all(seconds > 0 for seconds in about["digits"]["seconds"].values())
+
+
+def test_a_failed_write_leaves_the_old_file(study, tmp_path):
+    path = tmp_path / "file"
+    path.write_text("old")
+
+    def fail(file):
+        file.write(b"half")
+        raise OSError("disk full")
+
+    with pytest.raises(OSError, match="disk full"):
+        study.write_atomically(path, fail)
+    assert path.read_text() == "old"
+
+
+def test_stored_study(study):
+    about, arrays = results(ROOT / "results")
+    for name, settings in study.STUDIES.items():
+        assert about[name]["settings"] == settings
+        seeds, epochs = len(about[name]["seeds"]), len(about[name]["epochs"])
+        assert seeds >= 3 and epochs == settings["epochs"] // settings["every"] + 1
+        shape = seeds, len(settings["widths"]), epochs
+        assert arrays[f"{name} naive"].shape == arrays[f"{name} ours"].shape == (*shape, 7)
+        assert arrays[f"{name} powers"].shape == (*shape, 7)
+        assert arrays[f"{name} size"].shape == (*shape, 1)
+        assert arrays[f"{name} ratio"].shape == (*shape, 2)
+        assert arrays[f"{name} loss"].shape == shape
+    assert arrays["fashion ours in part"].shape == (
+        len(about["fashion"]["seeds"]),
+        1,
+        61,
+        7,
+    )
+    assert all(np.isfinite(values).all() for values in arrays.values())
+    for end in ("json", "npz"):
+        assert (ROOT / "results" / f"feature_learning.{end}").stat().st_size < 600_000
