@@ -22,6 +22,7 @@ _HOME = {
     "participation_ratio": "spectrum",
     "effective_dimension": "spectrum",
     "operator_norm": "spectrum",
+    "record": "feature_learning",
 }
 
 __all__ = sorted(_HOME)
