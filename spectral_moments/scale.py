@@ -6,11 +6,10 @@
 __all__ = ['BLOCK', 'STATE', 'SAMPLE', 'MOST', 'BUFFER', 'SUMMARY', 'is_dask', 'RowBlocks', 'LocalMatrix', 'sampled_covariance',
            'sketched', 'Stream', 'check_dask', 'summarise', 'dask_stream', 'DaskMatrix', 'dask_estimate']
 
-# %% ../nbs/10_scale.ipynb #a967cd11
+# %% ../nbs/10_scale.ipynb #555d5969
 import json
 import math
 import os
-import tempfile
 import warnings
 import zipfile
 from dataclasses import replace
@@ -565,8 +564,10 @@ def _read_off(stream, stderr):
     methods = ["increasing"] * n_max
     return Estimate(values, errors, methods, (1, *shape), False, covariance, notes)
 
-# %% ../nbs/10_scale.ipynb #af7a11e5
+# %% ../nbs/10_scale.ipynb #398f7345
 _FORMAT = "spectral_moments stream 1"
+#: what reading a damaged file may raise
+_BROKEN = (zipfile.BadZipFile, LookupError, ValueError, TypeError, AttributeError, EOFError)
 
 
 def _save(stream, path):
@@ -583,9 +584,9 @@ def _save(stream, path):
     arrays = dict(Z=np.array(stream._Z), kept=stream._kept, keys=stream._keys)
     if stream.mergeable:
         arrays["E"] = np.array(stream._E)
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name, suffix=".part")
+    name = path.with_name(f"{path.name}.{os.getpid()}.part")
     try:
-        with os.fdopen(handle, "wb") as file:
+        with name.open("wb") as file:
             np.savez(
                 file,
                 settings=np.array(json.dumps(settings, default=np.ndarray.tolist)),
@@ -595,7 +596,7 @@ def _save(stream, path):
             os.fsync(file.fileno())
         os.replace(name, path)
     except BaseException:
-        Path(name).unlink(missing_ok=True)
+        name.unlink(missing_ok=True)
         raise
 
 
@@ -623,16 +624,7 @@ def _load(cls, path, n_jobs):
         stream._exponent, stream._done = settings["exponent"], settings["n_rows"]
     except FileNotFoundError:
         raise
-    except (
-        zipfile.BadZipFile,
-        ValueError,
-        KeyError,
-        TypeError,
-        IndexError,
-        AttributeError,
-        EOFError,
-        OSError,
-    ) as error:
+    except (*_BROKEN, OSError) as error:
         raise ValueError(
             f"{path} is not a complete file of a stream ({error}); "
             "take the previous one, or stream the rows again"
