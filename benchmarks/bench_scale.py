@@ -99,7 +99,7 @@ def main():
     )
 
     rows = np.random.default_rng(0).standard_normal((2048, 256))
-    work = 4 * 6 * len(rows) * 256**2  # operations, without E
+    work = 2 * (2 * 7 - 1) * len(rows) * 256**2  # operations, without E
     flat = product(1500) / (2 * 1500**3)
     for mergeable in (False, True):
         stream = Stream(256, 7, mergeable=mergeable).update(rows)

@@ -4,16 +4,18 @@
 
 # %% auto #0
 __all__ = ['BLOCK', 'STATE', 'SAMPLE', 'MOST', 'BUFFER', 'SUMMARY', 'is_dask', 'RowBlocks', 'LocalMatrix', 'sampled_covariance',
-           'sketched', 'Stream', 'check_dask', 'summarise', 'dask_stream', 'DaskMatrix', 'dask_estimate']
+           'Sampling', 'sampling_of', 'sketched', 'Stream', 'check_dask', 'summarise', 'dask_stream', 'DaskMatrix',
+           'dask_estimate']
 
-# %% ../nbs/10_scale.ipynb #555d5969
+# %% ../nbs/10_scale.ipynb #0e43d5a2
 import json
 import math
 import os
 import warnings
-import zipfile
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -164,19 +166,29 @@ def _safe_exponent(source, n_max):
         )
     return exponent
 
-# %% ../nbs/10_scale.ipynb #ec698390
-def _one_round(source, V, probes, columns, n_max, exponent, units=None, **options):
+# %% ../nbs/10_scale.ipynb #d42be71a
+def _one_round(source, V, probes, columns, n_max, exponent, **options):
     "The estimate of one round, the covariance of its noise, and their powers of two."
     V = V[columns]
     weights = np.concatenate([V, probes - V @ (V.T @ probes)], axis=1)
     sums = source.walk(weights, columns, n_max, exponent, **options)
     shifts = np.broadcast_to(-2 * exponent * np.arange(1, n_max + 1), sums.shape)
     mantissa, shifts = recursion.divide_binomials(sums, shifts, *source.shape)
-    units = np.clip(shifts.max(axis=0), -5000, 5000) if units is None else units
-    lanes = np.ldexp(mantissa, np.clip(shifts - units, -1100, 1000))
+    units = np.clip(shifts.max(axis=0), -5000, 5000)
+    lanes = np.ldexp(mantissa, np.maximum(shifts - units, -1100))
     exact, random = lanes[: V.shape[1]], lanes[V.shape[1] :]
     noise = np.atleast_2d(np.cov(random.T)) / len(random)
     return exact.sum(axis=0) + random.mean(axis=0), noise, units
+
+
+def _add_rounds(first, second):
+    "Sums of values and of noise, each with its powers of two, in common ones."
+    units = np.maximum(first[2], second[2])
+    shifts = [part[2] - units for part in (first, second)]
+    pairs = list(zip((first, second), shifts))
+    values = sum(np.ldexp(part[0], shift) for part, shift in pairs)
+    noise = sum(np.ldexp(part[1], shift + shift[:, None]) for part, shift in pairs)
+    return values, noise, units
 
 # %% ../nbs/10_scale.ipynb #ed57c760
 def sampled_covariance(
@@ -194,7 +206,39 @@ def sampled_covariance(
     columns = uncertainty.column_influences(sample, n_max, **options)
     return uncertainty.moment_covariance(rows, columns, shape=shape)
 
-# %% ../nbs/10_scale.ipynb #f457848e
+# %% ../nbs/10_scale.ipynb #e542e3a2
+class Sampling(NamedTuple):
+    "Covariance of the estimates of a scaled matrix."
+
+    covariance: np.ndarray  # shape (n_max, n_max), of the moments of 2**exponent phi
+    exponent: int = 0  # the power of two
+
+    def errors(
+        self,
+        units=0,  # powers of two in which the errors are wanted, by order
+    ):  # array over n = 1..n_max
+        "Standard errors, in powers of two of their own."
+        orders = np.arange(1, len(self.covariance) + 1)
+        shift = np.clip(-2 * self.exponent * orders - units, -5000, 5000)
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp(np.sqrt(np.diag(self.covariance)), shift)
+
+    def matrix(self):  # covariance matrix, shape (n_max, n_max)
+        "The covariance itself, as far as doubles reach."
+        orders = np.arange(1, len(self.covariance) + 1)
+        shift = np.clip(-2 * self.exponent * (orders + orders[:, None]), -5000, 5000)
+        with np.errstate(over="ignore", under="ignore"):
+            return np.ldexp(self.covariance, shift)
+
+
+def sampling_of(sample, shape, n_max, n_jobs):
+    "`sampled_covariance` of a sample that was scaled to entries of size one."
+    largest = abs(sample).max()
+    exponent = -int(np.frexp(largest)[1]) if largest else 0
+    scaled = np.ldexp(sample, exponent)
+    return Sampling(sampled_covariance(scaled, shape, n_max, n_jobs=n_jobs), exponent)
+
+# %% ../nbs/10_scale.ipynb #f70f88fa
 MOST = 16  # rounds after which a sketch stops, whatever its error
 
 
@@ -219,18 +263,15 @@ def sketched(
     )
     n_jobs = checks.check_n_jobs(n_jobs)
     rank = min(checks.check_count(rank, "rank", least=0), *source.shape)
-    plan = dict(
-        n_probes=checks.check_count(n_probes, "n_probes", least=2),
-        rounds=_check_rounds(n_permutations, tolerance, stderr),
-        fixed=n_permutations,
-        tolerance=tolerance,
-    )
+    plan = _check_plan(n_probes, n_permutations, tolerance, stderr)
+    if rank == min(source.shape):
+        plan["n_probes"] = 2  # nothing is left for them
     exponent = _safe_exponent(source, n_max)
     V, squares = _leading(source, rank, exponent, rng)
-    sampling = np.full((n_max, n_max), np.nan)
+    seed, sampling = int(rng.integers(2**62)), Sampling(np.full((n_max, n_max), np.nan))
     if stderr:
-        sample = source.sample(rng)
-        sampling = sampled_covariance(sample, source.shape, n_max, n_jobs=n_jobs)
+        sample = source.sample(np.random.default_rng(seed))
+        sampling = sampling_of(sample, source.shape, n_max, n_jobs)
     with recursion.progress_bar(progress, None) as bar:
         threads = dict(n_jobs=n_jobs, advance=bar.update)
         values, noise, units, notes = _average_rounds(
@@ -238,9 +279,10 @@ def sketched(
         )
     values[0] = np.ldexp(squares / math.prod(source.shape), -2 * exponent)
     noise[0], noise[:, 0] = 0, 0
+    notes = [*getattr(source, "notes", ()), *notes]
     return _warned(_sketch_result(values, noise, units, sampling, source.shape, notes))
 
-# %% ../nbs/10_scale.ipynb #a9d1357a
+# %% ../nbs/10_scale.ipynb #b49d3955
 def _leading(source, rank, exponent, rng):
     "Leading directions V by subspace iteration, (Q, rank), and the sum of squares."
     V = rng.standard_normal((source.shape[1], rank))
@@ -252,38 +294,44 @@ def _leading(source, rank, exponent, rng):
 
 def _average_rounds(source, V, n_max, exponent, sampling, rng, plan, threads):
     "Average rounds as `plan` says: estimates, noise, its powers of two, and what to note."
-    Q, shuffle, total, noise, units = source.shape[1], plan["fixed"] != 0, 0, 0, None
+    Q, fixed, total = source.shape[1], plan["fixed"], None
     for count in range(1, plan["rounds"] + 1):
-        columns = rng.permutation(Q) if shuffle else np.arange(Q)
+        columns = rng.permutation(Q) if fixed != 0 else np.arange(Q)
         probes = rng.choice([-1.0, 1.0], size=(Q, plan["n_probes"]))
-        options = dict(rng=rng if shuffle else None, **threads)
-        value, spread, units = _one_round(
-            source, V, probes, columns, n_max, exponent, units, **options
-        )
-        total, noise = total + value, noise + spread
-        enough = plan["tolerance"] * np.ldexp(np.sqrt(np.diag(sampling)), -units)
-        loud = _loud(total / count, noise / count**2, enough)
-        if plan["fixed"] is None and not loud.any():
+        options = dict(rng=rng if fixed != 0 else None, **threads)
+        one = _one_round(source, V, probes, columns, n_max, exponent, **options)
+        total = one if total is None else _add_rounds(total, one)
+        values, noise, units = total[0] / count, total[1] / count**2, total[2]
+        loud = _loud(values, noise, plan["tolerance"] * sampling.errors(units))
+        if fixed is None and not loud.any():
             break
     notes = []
-    if plan["fixed"] is None and plan["rounds"] > 1 and loud.any():
+    if fixed is None and plan["rounds"] > 1 and loud.any():
         notes = [
             f"after {MOST} rounds the probe error at n = "
             f"{', '.join(str(n) for n in np.flatnonzero(loud) + 1)} is still more than "
             f"{plan['tolerance']} of the sampling error; raise n_probes or rank"
         ]
-    return np.ldexp(total / count, units), noise / count**2, units, notes
+    return np.ldexp(values, units), noise, units, notes
 
-# %% ../nbs/10_scale.ipynb #6fa3653c
-def _check_rounds(n_permutations, tolerance, stderr):
-    "The largest number of rounds."
-    if not tolerance > 0:
+# %% ../nbs/10_scale.ipynb #a800f2a2
+def _check_plan(n_probes, n_permutations, tolerance, stderr):
+    "How many rounds of how many probes."
+    n_probes = checks.check_count(n_probes, "n_probes", least=2)
+    if not isinstance(tolerance, (int, float, np.number)) or not tolerance > 0:
         raise ValueError(
             f"tolerance = {tolerance!r} must be a positive number, such as 0.25"
         )
-    if n_permutations is None:
-        return MOST if stderr else 1
-    return max(1, checks.check_count(n_permutations, "n_permutations", least=0))
+    if n_permutations is not None:
+        rounds = max(1, checks.check_count(n_permutations, "n_permutations", least=0))
+    elif n_probes < 16:
+        raise ValueError(
+            f"n_probes = {n_probes} is too few to judge by when to stop; "
+            "take at least 16, or fix the number of rounds by n_permutations"
+        )
+    else:
+        rounds = MOST if stderr else 1
+    return dict(n_probes=n_probes, rounds=rounds, fixed=n_permutations, tolerance=tolerance)
 
 
 def _loud(values, noise, enough):
@@ -294,18 +342,18 @@ def _loud(values, noise, enough):
 
 def _sketch_result(values, noise, units, sampling, shape, notes):
     "The `Estimate`, with what should not be trusted."
-    probe = np.ldexp(np.sqrt(np.diag(noise)), units)
-    errors = np.hypot(np.sqrt(np.diag(sampling)), probe)
-    known = not np.isnan(errors).all()
     with np.errstate(over="ignore", under="ignore"):
-        covariance = sampling + np.ldexp(noise, units + units[:, None])
+        probe = np.ldexp(np.sqrt(np.diag(noise)), units)
+        covariance = sampling.matrix() + np.ldexp(noise, units + units[:, None])
+    errors = np.hypot(sampling.errors(), probe)
+    known = not np.isnan(errors).all()
     return Estimate(
         values,
         errors,
         ["sketched"] * len(values),
         (1, *shape),
         covariance=covariance if known else None,
-        notes=[*(uncertainty.doubts(values, errors) if known else ()), *notes],
+        notes=[*notes, *(uncertainty.doubts(values, errors) if known else ())],
         probe_error=probe,
     )
 
@@ -331,7 +379,12 @@ def _pack(matrices):
     tiles = -(-Q // COLS)
     return [np.ascontiguousarray(state[:, :tiles]) for state in states]
 
-# %% ../nbs/10_scale.ipynb #6c6814c7
+# %% ../nbs/10_scale.ipynb #8c63adf9
+def _largest(sizes, count):
+    "The `count` largest numbers, in decreasing order."
+    return np.sort(np.array(sizes, dtype=float))[::-1][:count]
+
+# %% ../nbs/10_scale.ipynb #30b6a1b3
 class Stream:
     "Increasing moments of a matrix whose rows arrive in batches, exactly."
 
@@ -359,14 +412,15 @@ class Stream:
             unit = np.zeros(shape)
             unit[0] = np.eye(self.n_features)
             self._E = _pack(unit)
-        self._exponent, self._done = None, 0  # set by the first rows that are not all zero
-        self._buffer = np.empty((0, self.n_features))
+        self._exponent, self._done, self._sizes = None, 0, np.empty(0)
+        self._buffer, self._waiting = np.empty((BUFFER, self.n_features)), 0
         self._kept, self._keys = np.empty((0, self.n_features)), np.empty(0)
+        self._intact = True  # whether no update was interrupted half-way
 
     @property
     def n_rows(self):
         "Number of rows seen so far."
-        return self._done + len(self._buffer)
+        return self._done + self._waiting
 
     @property
     def mergeable(self):
@@ -383,10 +437,10 @@ class Stream:
         rows,  # the next rows, shape (any number, n_features), or one row (n_features,)
     ):  # the stream itself
         "Take in further rows, in the order of the matrix."
-        rows = np.asarray(rows) if isinstance(rows, (list, tuple)) else rows
-        if len(getattr(rows, "shape", ())) == 1:
-            rows = rows[None]
-        if len(getattr(rows, "shape", ())) == 2 and rows.shape[0] == 0:
+        self._check_intact()
+        rows = rows if type(rows).__module__.startswith("torch") else np.asarray(rows)
+        rows = rows[None] if len(rows.shape) == 1 and rows.shape[0] else rows
+        if rows.shape in ((0,), (0, self.n_features)):
             return self
         rows = checks.check_matrix(rows, name="rows")
         if rows.shape[1] != self.n_features:
@@ -394,12 +448,13 @@ class Stream:
                 f"rows have {rows.shape[1]} entries and the stream has {self.n_features} "
                 "features; every batch needs the same columns in the same order"
             )
-        self._keep(rows, self._rng.random(len(rows)))
-        waiting = np.concatenate([self._buffer, rows])
-        whole = len(waiting) - len(waiting) % BUFFER
-        for left in range(0, whole, BUFFER):
-            self._take(waiting[left : left + BUFFER])
-        self._buffer = waiting[whole:].copy()
+        while len(rows):
+            part = rows[: len(self._buffer) - self._waiting]
+            self._buffer[self._waiting : self._waiting + len(part)] = part
+            self._waiting += len(part)
+            rows = rows[len(part) :]
+            if self._waiting == len(self._buffer):
+                self._flush()
         return self
 
     def merge(
@@ -445,19 +500,37 @@ class Stream:
             rows, keys = rows[stay], keys[stay]
         self._kept, self._keys = rows, keys
 
+    def _check_intact(self):
+        "Refuse a stream whose update was interrupted."
+        if not self._intact:
+            raise RuntimeError(
+                "an update of this stream was interrupted half-way, and its numbers are "
+                "of no use; load the last saved one, or start again"
+            )
+
+    def _flush(self):
+        "Process what waits in the buffer."
+        self._check_intact()
+        if self._waiting:
+            rows, self._intact = self._buffer[: self._waiting], False
+            self._keep(rows, self._rng.random(len(rows)))
+            self._take(rows)
+            self._done, self._waiting = self._done + len(rows), 0
+            self._intact = True
+
     def _take(self, rows):
         "Take the state over these rows."
-        self._done += len(rows)
-        largest = abs(rows).max()
-        if largest == 0:
+        sizes = recursion.size_logs(rows)[0]
+        self._sizes = _largest([*self._sizes, *sizes[np.isfinite(sizes)]], self.n_max)
+        if not len(self._sizes):
             return  # rows of zeros change nothing
-        exponent = -int(np.frexp(largest)[1])
-        if self._exponent is None or exponent < self._exponent - 16:
-            self._rescale(exponent)
+        exponent = -round(self._sizes.mean() / 2)
+        if self._exponent is None or abs(exponent - self._exponent) > 64 // self.n_max:
+            self._Z, self._E = self._scaled(exponent)
+            self._exponent = exponent
         rows = np.ldexp(rows, self._exponent)
         tiles = recursion.pack_tiles(rows)
-        height, width = ROWS * len(tiles), LANES * len(self._Z)
-        starts = np.zeros((height, width))
+        starts = np.zeros((ROWS * len(tiles), LANES * len(self._Z)))
         starts[: len(rows), : self.n_features] = rows
 
         def step(i):
@@ -470,27 +543,21 @@ class Stream:
         for _ in recursion.in_threads(step, range(len(self._Z)), self.n_jobs):
             pass
 
-    def _rescale(self, exponent):
-        "Change the power of two by which rows are multiplied before they are taken."
+    def _scaled(self, exponent):
+        "Z and E as they would be with rows multiplied by another power of two."
         shift = 0 if self._exponent is None else exponent - self._exponent
         orders = np.arange(max(self.n_max, 2))[:, None, None]
-        for states, first in ((self._Z, 1), (self._E, 0)):
-            for R in states or ():
-                np.ldexp(R, 2 * shift * (orders + first), out=R)
-        self._exponent = exponent
-
-    def _flush(self):
-        "Process what waits in the buffer."
-        if len(self._buffer):
-            rows, self._buffer = self._buffer, self._buffer[:0]
-            self._take(rows)
+        return [
+            states and [np.ldexp(R, 2 * shift * (orders + first)) for R in states]
+            for states, first in ((self._Z, 1), (self._E, 0))
+        ]
 
     def _matrices(self, states):
         "Matrices by order, (n_max, Q, Q)."
         parts = [recursion.lane_state(R, self.n_features) for R in states]
         return np.concatenate(parts, axis=2)[:, :, : self.n_features].transpose(0, 2, 1)
 
-# %% ../nbs/10_scale.ipynb #db903e89
+# %% ../nbs/10_scale.ipynb #b35916ed
 def _products(first, second):
     "The sums over j of first[j] @ second[k - j], for the orders k of `second`."
     return np.array(
@@ -508,7 +575,7 @@ def _check_merge(first, second):
                 f"{what} is {getattr(first, what)} here and {getattr(second, what)} in "
                 "other; only streams of the same features and orders can be merged"
             )
-    if not second.mergeable and first.n_rows:
+    if not second.mergeable and first.n_rows and second.n_rows:
         raise ValueError(
             "other was made with mergeable=False and can only come first; "
             "make it with mergeable=True"
@@ -518,26 +585,36 @@ def _check_merge(first, second):
 def _merged(first, second):
     "Join two neighbouring streams."
     _check_merge(first, second)
+    both = Stream(first.n_features, first.n_max, mergeable=False, n_jobs=first.n_jobs)
     for stream in (first, second):
         stream._flush()
-    known = [s._exponent for s in (first, second) if s._exponent is not None]
-    for stream in (first, second) if known else ():
-        stream._rescale(min(known))
-    both = Stream(first.n_features, first.n_max, mergeable=False, n_jobs=first.n_jobs)
-    both._exponent, both._rng = second._exponent, second._rng
-    both._done = first._done + second._done
-    for stream in (first, second):
         both._keep(stream._kept, stream._keys)
-    Z = second._matrices(second._Z)
-    if second.mergeable:
-        E = second._matrices(second._E)
-        Z = Z + _products(first._matrices(first._Z), E)
-        if first.mergeable:
-            both._E = _pack(_products(first._matrices(first._E), E))
-    both._Z = _pack(Z)
+    both._sizes = _largest([*first._sizes, *second._sizes], first.n_max)
+    both._exponent = -round(both._sizes.mean() / 2) if len(both._sizes) else None
+    both._done, both._rng = first._done + second._done, deepcopy(second._rng)
+    scaled = [stream._scaled(both._exponent or 0) for stream in (first, second)]
+    (Z1, E1), (Z2, E2) = [[s and both._matrices(s) for s in pair] for pair in scaled]
+    if E2 is None:  # one of the two is empty
+        both._Z, both._E = (_pack(Z2), None) if second.n_rows else scaled[0]
+        return both
+    both._Z, both._E = _pack(Z2 + _products(Z1, E2)), None
+    if first.mergeable:
+        both._E = _pack(_products(E1, E2))
     return both
 
-# %% ../nbs/10_scale.ipynb #6d003cd4
+# %% ../nbs/10_scale.ipynb #28a6138a
+def _check_range(stream, sums):
+    "Refuse sums that may have left the range of doubles on either side."
+    orders = np.arange(1, len(stream._sizes) + 1)
+    ways = [math.log2(math.comb(stream._done, int(k))) for k in orders]
+    bounds = np.cumsum(stream._sizes) + 2 * (stream._exponent or 0) * orders + ways
+    if not np.isfinite(sums).all() or (bounds > 900).any():
+        raise ValueError(
+            "the rows differ too much in size, or are too many, for the sums of order "
+            f"{stream.n_max} to stay in the range of doubles; lower n_max"
+        )
+
+
 def _read_off(stream, stderr):
     "Moments of the rows so far."
     stream._flush()
@@ -549,25 +626,23 @@ def _read_off(stream, stderr):
         )
     for i, R in enumerate(stream._Z):
         lanes = recursion.lane_state(R, shape[1])[:n_max, LANES * i :]  # closing columns
-        sums = sums + np.trace(lanes, axis1=1, axis2=2)
-    if not np.isfinite(sums).all():
-        raise ValueError("the sums have left the range of doubles; lower n_max")
+        with np.errstate(invalid="ignore", over="ignore"):
+            sums = sums + np.trace(lanes, axis1=1, axis2=2)
+    _check_range(stream, sums)
     shifts = -2 * (stream._exponent or 0) * np.arange(1, n_max + 1)
     values = recursion.to_double(*recursion.divide_binomials(sums, shifts, *shape))
     covariance, errors, notes = None, np.full(n_max, np.nan), []
     if stderr:
         columns = np.sort(np.random.default_rng(0).permutation(shape[1])[:SAMPLE])
-        sample = stream._kept[:, columns]
-        covariance = sampled_covariance(sample, shape, n_max, n_jobs=stream.n_jobs)
-        errors = np.sqrt(np.diag(covariance))
+        sampling = sampling_of(stream._kept[:, columns], shape, n_max, stream.n_jobs)
+        covariance, errors = sampling.matrix(), sampling.errors()
         notes = uncertainty.doubts(values, errors)
     methods = ["increasing"] * n_max
     return Estimate(values, errors, methods, (1, *shape), False, covariance, notes)
 
-# %% ../nbs/10_scale.ipynb #398f7345
+# %% ../nbs/10_scale.ipynb #ea0c413d
 _FORMAT = "spectral_moments stream 1"
-#: what reading a damaged file may raise
-_BROKEN = (zipfile.BadZipFile, LookupError, ValueError, TypeError, AttributeError, EOFError)
+_ARRAYS = ("Z", "kept", "keys", "sizes")
 
 
 def _save(stream, path):
@@ -581,7 +656,7 @@ def _save(stream, path):
         "exponent": stream._exponent,
         "rng": stream._rng.bit_generator.state,
     }
-    arrays = dict(Z=np.array(stream._Z), kept=stream._kept, keys=stream._keys)
+    arrays = {name: np.array(getattr(stream, f"_{name}")) for name in _ARRAYS}
     if stream.mergeable:
         arrays["E"] = np.array(stream._E)
     name = path.with_name(f"{path.name}.{os.getpid()}.part")
@@ -600,6 +675,18 @@ def _save(stream, path):
         raise
 
 
+def _put(stream, name, array):
+    "Give a new stream one of the arrays of a file, if it has the right shape."
+    if name in ("Z", "E"):
+        states = getattr(stream, f"_{name}")
+        if array.shape != np.shape(states):
+            raise ValueError(f"{name} has shape {array.shape}, not {np.shape(states)}")
+        array = list(array)
+    elif name == "kept" and array.shape != (len(array), stream.n_features):
+        raise ValueError(f"kept rows have shape {array.shape}")
+    setattr(stream, f"_{name}", array)
+
+
 def _load(cls, path, n_jobs):
     "Read a stream, or say why not."
     try:
@@ -608,30 +695,26 @@ def _load(cls, path, n_jobs):
         settings = json.loads(str(arrays.pop("settings")))
         if settings["format"] != _FORMAT:
             raise ValueError(f"its format is {settings['format']!r}, not {_FORMAT!r}")
-        rng = np.random.Generator(getattr(np.random, settings["rng"]["bit_generator"])())
+        kind = getattr(np.random, settings["rng"]["bit_generator"])
+        if not issubclass(kind, np.random.BitGenerator):
+            raise ValueError("its generator is unknown")
+        rng = np.random.Generator(kind())
         rng.bit_generator.state = settings["rng"]
-        stream = cls(
-            settings["n_features"],
-            settings["n_max"],
-            mergeable="E" in arrays,
-            random_state=rng,
-            n_jobs=n_jobs,
-        )
-        for states, name in ((stream._Z, "Z"), (stream._E, "E")):
-            for i in range(len(states or ())):
-                states[i][...] = arrays[name][i]
-        stream._kept, stream._keys = arrays["kept"], arrays["keys"]
+        sizes, mergeable = (settings["n_features"], settings["n_max"]), "E" in arrays
+        stream = cls(*sizes, mergeable=mergeable, random_state=rng, n_jobs=n_jobs)
+        for name in (*_ARRAYS, *(["E"] if mergeable else [])):
+            _put(stream, name, arrays[name])
         stream._exponent, stream._done = settings["exponent"], settings["n_rows"]
     except FileNotFoundError:
         raise
-    except (*_BROKEN, OSError) as error:
+    except Exception as error:  # zipfile and numpy raise many kinds
         raise ValueError(
             f"{path} is not a complete file of a stream ({error}); "
             "take the previous one, or stream the rows again"
         ) from error
     return stream
 
-# %% ../nbs/10_scale.ipynb #b18ea3e3
+# %% ../nbs/10_scale.ipynb #d537aba2
 def check_dask(
     phi,  # Dask array, shape (P, Q) or (1, P, Q)
     n_max,  # highest order
@@ -655,6 +738,8 @@ def check_dask(
         )
     checks.check_matrix(np.zeros((1, 1), dtype=phi.dtype))  # only the dtype
     checks.check_order(n_max, phi.shape)
+    if 0 in phi.chunks[0]:
+        phi = phi.rechunk({0: tuple(size for size in phi.chunks[0] if size)})
     if len(phi.chunks[1]) == 1:
         return phi, []
     return phi.rechunk({1: -1}), [
@@ -662,21 +747,35 @@ def check_dask(
         "rechunked; phi.rechunk({1: -1}) beforehand saves moving the data every time"
     ]
 
-# %% ../nbs/10_scale.ipynb #2446e977
+# %% ../nbs/10_scale.ipynb #817a2ddc
+def _groups(heights, least):
+    "Neighbouring chunks together, until they have at least so many rows."
+    groups, rows = [], least
+    for i, height in enumerate(heights):
+        if rows >= least:
+            groups.append([])
+            rows = 0
+        groups[-1].append(i)
+        rows += height
+    return groups
+
+
 def summarise(
-    rows,  # some rows, shape (any number, Q)
+    chunks,  # neighbouring chunks of rows, each of shape (any number, Q)
     n_max,  # highest order
     seed,  # for the rows that are kept, and for their order
     *,
     mergeable=True,  # whether another piece comes before
     columns=None,  # order of the columns, which also shuffles the rows; None: as given
 ):  # a `Stream`
-    "What a worker does with one chunk of rows."
-    rows = np.asarray(rows)
-    if columns is not None:
-        rows = rows[np.random.default_rng(seed).permutation(len(rows))][:, columns]
+    "What a worker does with some chunks of rows."
+    rng, n_features = np.random.default_rng(seed), chunks[0].shape[1]
     options = dict(mergeable=mergeable, random_state=seed, n_jobs=1)
-    stream = Stream(rows.shape[1], n_max, **options).update(rows)
+    stream = Stream(n_features, n_max, **options)
+    for rows in map(np.asarray, chunks):
+        if columns is not None:
+            rows = rows[rng.permutation(len(rows))][:, columns]
+        stream.update(rows)
     stream._flush()
     return stream
 
@@ -693,21 +792,25 @@ def dask_stream(
 
     rng = checks.check_random_state(random_state)
     blocks, columns = list(phi.to_delayed().ravel()), None
-    seeds = [int(seed) for seed in rng.integers(2**62, size=len(blocks))]
+    seeds, heights = rng.integers(2**62, size=len(blocks)).tolist(), phi.chunks[0]
     if shuffle:
         columns = rng.permutation(phi.shape[1])
-        blocks = [blocks[i] for i in rng.permutation(len(blocks))]
+        order = rng.permutation(len(blocks))
+        blocks, heights = [blocks[i] for i in order], [heights[i] for i in order]
     work, join = dask.delayed(summarise), dask.delayed(Stream.merge)
+    columns = None if columns is None else dask.delayed(columns)
     pieces = [
-        work(block, n_max, seed, mergeable=i > 0, columns=columns)
-        for i, (block, seed) in enumerate(zip(blocks, seeds))
+        work([blocks[i] for i in group], n_max, seed, mergeable=k > 0, columns=columns)
+        for k, (group, seed) in enumerate(
+            zip(_groups(heights, n_max * phi.shape[1]), seeds)
+        )
     ]
     while len(pieces) > 1:
         pairs = [pieces[i : i + 2] for i in range(0, len(pieces), 2)]
         pieces = [join(*pair) if len(pair) == 2 else pair[0] for pair in pairs]
     return pieces[0]
 
-# %% ../nbs/10_scale.ipynb #bb3d6964
+# %% ../nbs/10_scale.ipynb #1a6d1e7f
 def _dask_step(states, rows, weights, columns, exponent, n_max, seed):
     "One block of lanes over one chunk of rows; a task must not change what it is given."
     rows = checks.check_matrix(np.asarray(rows))
@@ -759,14 +862,15 @@ class DaskMatrix:
         if rng is not None:
             order, seeds = rng.permutation(order), rng.integers(2**62, size=len(order))
         step, close, sums = dask.delayed(_dask_step), dask.delayed(_close), []
+        columns = dask.delayed(columns)  # sent once, not with every task
         for left in range(0, weights.shape[1], LANES):
-            W, states = weights[:, left : left + LANES], None
+            W, states = dask.delayed(weights[:, left : left + LANES]), None
             for i in order:
                 states = step(states, self.chunks[i], W, columns, exponent, n_max, seeds[i])
             sums.append(close(states, W, n_max))
         return np.concatenate(dask.compute(*sums))
 
-# %% ../nbs/10_scale.ipynb #007ec257
+# %% ../nbs/10_scale.ipynb #21a7c519
 SUMMARY = 2**31  # most bytes of the summary of a chunk; beyond, `auto` takes the sketch
 
 
@@ -787,7 +891,8 @@ def dask_estimate(
             "Dask arrays need dask; pip install 'spectral_moments[dask]'"
         ) from None
 
-    rng = checks.check_random_state(random_state)
+    rng, n_max = checks.check_random_state(random_state), checks.check_count(n_max, "n_max")
+    source = DaskMatrix(phi, n_max)
     if method == "auto":
         large = 2 * 8 * n_max * phi.shape[-1] ** 2 > SUMMARY
         method = "sketched" if large else "increasing"
@@ -800,7 +905,6 @@ def dask_estimate(
             f"method = {method!r} is not offered for Dask arrays; "
             "use 'auto', 'increasing', 'all_cycles' or 'sketched'"
         )
-    source = DaskMatrix(phi, n_max)
     if method == "all_cycles":
         return _dask_cycles(source, n_max, stderr, rng)
     runs = checks.check_count(n_permutations or 0, "n_permutations", least=0)
@@ -830,8 +934,8 @@ def _dask_cycles(source, n_max, stderr, rng):
     covariance, errors = None, np.full(n_max, np.nan)
     notes = list(source.notes)
     if stderr:
-        covariance = sampled_covariance(source.sample(rng), source.shape, n_max)
-        errors = np.sqrt(np.diag(covariance))
+        sampling = sampling_of(source.sample(rng), source.shape, n_max, None)
+        covariance, errors = sampling.matrix(), sampling.errors()
         notes += uncertainty.doubts(values, errors)
     methods = ["all_cycles"] * n_max
     return Estimate(values, errors, methods, (1, *source.shape), False, covariance, notes)

@@ -46,9 +46,9 @@ def run(n_rows):
 def pieces():
     "Seconds in this process for the summary of one chunk and for one merge."
     rows = np.random.default_rng(SEED).standard_normal((SETTINGS["chunk"], 200))
-    summarise(rows[:100], SETTINGS["n_max"], 0)  # compile
+    summarise([rows[:100]], SETTINGS["n_max"], 0)  # compile
     begin = time.perf_counter()
-    stream = summarise(rows, SETTINGS["n_max"], 0)
+    stream = summarise([rows], SETTINGS["n_max"], 0)
     middle = time.perf_counter()
     stream.merge(stream)
     return {"summary": middle - begin, "merge": time.perf_counter() - middle}

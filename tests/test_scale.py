@@ -145,6 +145,8 @@ def test_scale_of_the_entries():
         (np.ones((4, 4)), {"n_probes": 1}, "n_probes = 1"),
         (np.ones((4, 4)), {"rank": -1}, "rank = -1"),
         (np.ones((4, 4)), {"tolerance": 0}, "tolerance"),
+        (np.ones((4, 4)), {"tolerance": "a"}, "tolerance"),
+        (np.ones((4, 4)), {"n_probes": 15}, "too few to judge"),
         (np.ones((4, 4)), {"n_permutations": -1}, "n_permutations"),
     ],
 )
@@ -164,12 +166,12 @@ def test_sketch_stops_by_itself(monkeypatch):
 
     monkeypatch.setattr(LocalMatrix, "walk", counted)
     phi = structured(200, 150)
-    est = sketched(phi, 4, rank=0, n_probes=4, tolerance=1.0, random_state=0)
+    est = sketched(phi, 4, rank=0, n_probes=16, tolerance=0.5, random_state=0)
     few = len(rounds)
     sampling = np.sqrt(est.stderr**2 - est.probe_error**2)
-    assert few < scale.MOST and (est.probe_error <= 1.0001 * sampling).all()
+    assert few < scale.MOST and (est.probe_error <= 0.5001 * sampling).all()
     rounds.clear()
-    finer = sketched(phi, 4, rank=0, n_probes=4, tolerance=0.5, random_state=0)
+    finer = sketched(phi, 4, rank=0, n_probes=16, tolerance=0.2, random_state=0)
     assert len(rounds) > few
     assert (finer.probe_error[1:] < est.probe_error[1:]).all()
 
@@ -177,7 +179,45 @@ def test_sketch_stops_by_itself(monkeypatch):
 def test_sketch_says_when_it_gives_up():
     phi = np.random.default_rng(0).standard_normal((200, 150)) + 1
     with pytest.warns(EstimateWarning, match="raise n_probes or rank"):
-        sketched(phi, 3, rank=0, n_probes=2, tolerance=1e-3, random_state=0)
+        sketched(phi, 3, rank=0, n_probes=16, tolerance=1e-3, random_state=0)
+
+
+def test_orders_that_are_zero_in_the_first_round():
+    spikes = (np.random.default_rng(5).random((40, 40)) < 0.03).astype(float)
+    options = dict(n_permutations=100, random_state=1)
+    for seed in range(3):
+        est = sketched(
+            spikes, 4, rank=40, stderr=False, **{**options, "random_state": seed}
+        )
+        assert np.isfinite(est.probe_error).all()
+        expected = increasing(spikes, 3, **options)[2]
+        np.testing.assert_allclose(est.values[2], expected, rtol=0.7)  # 100 orders each
+
+
+@pytest.mark.parametrize("unit", [1e-13, 1e40])
+def test_units_do_not_matter(unit):
+    phi = sm.RBF(3, kernel_cov=0.25).sample(120, 100, random_state=0)
+    n_max = 6 if unit < 1 else 3
+    powers = unit ** (2 * np.arange(1, n_max + 1))
+    options = dict(rank=8, n_probes=16, n_permutations=1, random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EstimateWarning)
+        for call in (
+            lambda x: sketched(x, n_max, **options),
+            lambda x: Stream(100, n_max).update(x).estimate(),
+        ):
+            plain, scaled = call(phi), call(phi * unit)
+            np.testing.assert_allclose(scaled.values / powers, plain.values, rtol=1e-6)
+            np.testing.assert_allclose(scaled.stderr / powers, plain.stderr, rtol=1e-6)
+            np.testing.assert_array_equal(scaled.usable, plain.usable)
+
+
+@quiet
+def test_error_bars_do_not_change_the_estimate():
+    phi = structured(30, 20)
+    options = dict(rank=4, n_permutations=2, random_state=0)
+    a, b = (sketched(phi, 3, stderr=told, **options).values for told in (True, False))
+    np.testing.assert_array_equal(a, b)
 
 
 def test_memory_map_larger_than_memory(tmp_path):
@@ -280,6 +320,7 @@ def test_kept_rows_are_a_random_sample(monkeypatch):
     means, together = [], []
     for seed in range(300):
         stream = Stream(2, 1, random_state=seed).update(phi[:70]).update(phi[70:])
+        stream._flush()
         assert len(stream._kept) == 10 and (np.diff(stream._kept[:, 0]) > 0).all()
         means.append(stream._kept[:, 0].mean())
         first = Stream(2, 1, random_state=seed).update(phi[:70])
@@ -315,6 +356,66 @@ def test_merge_is_associative_and_leaves_its_parts():
     )
 
 
+@pytest.mark.parametrize("factor", [1e40, 1e60, 1e-60])
+def test_one_row_of_another_size(factor):
+    phi = np.random.default_rng(0).standard_normal((40, 20))
+    phi[3] *= factor
+    for size in (40, 7):
+        stream = Stream(20, 6)
+        for batch in np.split(phi, range(size, 40, size)):
+            stream.update(batch)._flush()
+        np.testing.assert_allclose(
+            stream.estimate(stderr=False).values, increasing(phi, 6), rtol=1e-9
+        )
+    halves = [Stream(20, 6).update(part) for part in np.split(phi, 2)]
+    before = [half.estimate(stderr=False).values for half in halves]
+    np.testing.assert_allclose(
+        halves[0].merge(halves[1]).estimate(stderr=False).values,
+        increasing(phi, 6),
+        rtol=1e-9,
+    )
+    after = [half.estimate(stderr=False).values for half in halves]
+    np.testing.assert_array_equal(before, after)
+
+
+def test_rows_of_hopelessly_different_sizes_are_refused():
+    phi = structured(12, 12) * np.exp2(np.linspace(-500, 500, 12))[:, None]
+    with pytest.raises(ValueError, match="range of doubles"):
+        Stream(12, 12).update(phi).estimate(stderr=False)
+
+
+def test_interrupted_update_is_noticed(monkeypatch):
+    stream = Stream(40, 3, n_jobs=1).update(structured(300, 40))
+    calls = []
+
+    def interrupt(*args):
+        calls.append(1)
+        if len(calls) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(scale.recursion, "advance_lanes", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        stream.update(structured(300, 40))
+    for call in (
+        stream.estimate,
+        lambda: stream.update(np.ones(40)),
+        lambda: stream.save("x"),
+    ):
+        with pytest.raises(RuntimeError, match="interrupted half-way"):
+            call()
+
+
+def test_merged_streams_have_their_own_generator(monkeypatch):
+    monkeypatch.setattr(scale, "SAMPLE", 5)
+    phi = structured(60, 6)
+    first, second = (Stream(6, 2, random_state=s).update(phi) for s in (1, 2))
+    joined, other = first.merge(second), first.merge(second)
+    second.update(phi)._flush()
+    for stream in (joined, other):
+        stream.update(phi)._flush()
+    np.testing.assert_array_equal(joined._kept, other._kept)
+
+
 @quiet
 def test_merge_of_different_scales():
     phi = structured(30, 10) * np.where(np.arange(30) < 12, 1e-40, 1e30)[:, None]
@@ -347,6 +448,11 @@ def test_merge_refuses():
     with pytest.raises(ValueError, match="mergeable=True"):
         a.merge(cheap)
     assert not cheap.merge(a).mergeable  # it may come first
+    empty = a.merge(Stream(5, 2, mergeable=False))
+    np.testing.assert_array_equal(
+        empty.estimate(stderr=False).values, a.estimate(stderr=False).values
+    )
+    assert empty.n_rows == 9 and empty.mergeable
 
 
 @pytest.mark.parametrize(
@@ -372,7 +478,9 @@ def test_stream_refuses():
         Stream(3, 4)
     with pytest.raises(ValueError, match="update it with more"):
         Stream(3, 3).update(np.ones((2, 3))).estimate()
-    assert Stream(3, 2).update(np.empty((0, 3))).n_rows == 0
+    assert Stream(3, 2).update(np.empty((0, 3))).update([]).n_rows == 0
+    with pytest.raises(ValueError, match="empty|entries"):
+        Stream(3, 2).update(np.empty((0, 7)))
     stream = Stream(40, 40).update(np.ones((256, 40)))
     stream._Z[0][:] = np.inf
     with pytest.raises(ValueError, match="range of doubles"):
@@ -422,6 +530,17 @@ def test_damaged_files(tmp_path):
     np.savez(path, other=np.ones(3))
     with pytest.raises(ValueError, match="not a complete file"):
         Stream.load(path)
+    for change in ({"Z": np.ones((1, 1))}, {"kept": np.ones((2, 8))}, {"settings": "seed"}):
+        path.write_bytes(whole)
+        with np.load(path) as file:
+            arrays = {name: file[name] for name in file.files}
+        if "settings" in change:
+            settings = json.loads(str(arrays["settings"]))
+            settings["rng"]["bit_generator"] = "seed"
+            change = {"settings": np.array(json.dumps(settings))}
+        np.savez(path, **{**arrays, **change})
+        with pytest.raises(ValueError, match="not a complete file of a stream"):
+            Stream.load(path)
     np.save(tmp_path / "x.npy", np.ones(3))
     with pytest.raises(ValueError, match="not a complete file"):
         Stream.load(tmp_path / "x.npy")
@@ -548,11 +667,23 @@ def test_cluster_permutations(cluster):
     np.testing.assert_array_equal(est.values, again.values)
 
 
+@quiet
+def test_cluster_small_and_empty_chunks(cluster):
+    phi = structured(60, 12)
+    dask_phi = as_dask(phi, ((0, 0, 3, 1, 0, 6, 20, 30), 12))
+    for options in ({}, {"method": "sketched"}, {"method": "all_cycles"}):
+        est = sm.estimate(dask_phi, 2, n_permutations=0, random_state=0, **options)
+        np.testing.assert_allclose(est.values, increasing(phi, 2), rtol=0.2)
+    assert scale._groups((10, 10, 10, 50, 1), 25) == [[0, 1, 2], [3], [4]]
+
+
 def test_cluster_columns_are_rechunked_with_a_warning(cluster):
     phi = structured(60, 12)
     with pytest.warns(EstimateWarning, match="rechunk"):
         est = sm.estimate(as_dask(phi, (20, 5)), 2)
     np.testing.assert_allclose(est.values, increasing(phi, 2), rtol=1e-10)
+    with pytest.warns(EstimateWarning, match="rechunk"):
+        sketched(as_dask(phi, (20, 5)), 2)
 
 
 @quiet
@@ -574,6 +705,8 @@ def test_dask_refuses(cluster):
         sm.estimate(phi * 1j, 2)
     with pytest.raises(ValueError, match="exceeds min"):
         sm.estimate(phi, 13)
+    with pytest.raises(TypeError, match="n_max must be a whole number"):
+        sm.estimate(phi, None)
     with pytest.raises(ValueError, match="not offered for Dask"):
         sm.estimate(phi, 2, method="naive")
     with pytest.raises(ValueError, match="center"):
