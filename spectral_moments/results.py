@@ -17,7 +17,7 @@ from . import uncertainty
 class EstimateWarning(UserWarning):
     "An estimate that should not be trusted without a second look."
 
-# %% ../nbs/92_results.ipynb #2539d489
+# %% ../nbs/92_results.ipynb #05e8a350
 @dataclass(frozen=True, eq=False)
 class Estimate:
     "Estimated spectral moments with their standard errors."
@@ -85,17 +85,20 @@ class Estimate:
             flag = "" if good or math.isnan(self.stderr[i]) else "not usable"
             yield str(i + 1), *(f"{x[i]:.4g}" for x in columns.values()), method, flag
 
-    def __str__(self):
+    def _heading(self):
+        "What the table is about."
         T, P, Q = self.shape
         head = f"Spectral moments of {P} inputs x {Q} features"
-        head += (f", {T} trials" if T > 1 else "") + (", centred" if self.center else "")
+        return head + (f", {T} trials" if T > 1 else "") + ", centred" * self.center
+
+    def __str__(self):
         rows = list(self._rows())
         widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
         lines = [
             "  ".join(cell.rjust(w) for cell, w in zip(row, widths)).rstrip()
             for row in rows
         ]
-        return "\n".join([head, *lines, *(f"- {note}" for note in self.notes)])
+        return "\n".join([self._heading(), *lines, *(f"- {note}" for note in self.notes)])
 
     def _repr_html_(self):
         header, *rows = (
@@ -105,7 +108,7 @@ class Estimate:
         body = "".join(f"<tr>{row}</tr>" for row in rows)
         notes = "".join(f"<li>{note}</li>" for note in self.notes)
         table = f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-        return table + (f"<ul>{notes}</ul>" if notes else "")
+        return f"<p>{self._heading()}</p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
 
     def plot(
         self,
@@ -114,18 +117,18 @@ class Estimate:
         shift=0.0,  # moves the points to the right, to tell several estimates apart
         **style,  # properties of the line, for instance label and color
     ):  # the axes
-        "Estimates and 95% intervals against the order, on a logarithmic scale."
+        "Estimates, 95% intervals, and upper limits where the estimate is not positive."
         if ax is None:
             ax = _new_axes()
         low, high = self.interval()
         bars = np.nan_to_num(np.abs([self.values - low, high - self.values]))
-        seen = self.values > 0
-        ax.errorbar(
-            self.orders[seen] + shift,
-            self.values[seen],
-            bars[:, seen],
-            **{"marker": "o", **style},
-        )
+        seen, x = self.values > 0, self.orders + shift
+        style = {"marker": "o", **({} if seen.all() else {"linestyle": "none"}), **style}
+        points = ax.errorbar(x[seen], self.values[seen], bars[:, seen], **style)
+        below = (self.values <= 0) & (high > 0) & np.isfinite(high)
+        if below.any():
+            look = dict(marker="_", linestyle="none", color=points.lines[0].get_color())
+            ax.errorbar(x[below], high[below], high[below] / 2, uplims=True, **look)
         ax.set(xlabel="order $n$", ylabel="$m(n)$", yscale="log")
         ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
         return ax
@@ -141,7 +144,7 @@ def _new_axes():
         ) from None
     return plt.subplots()[1]
 
-# %% ../nbs/92_results.ipynb #a82ed1f1
+# %% ../nbs/92_results.ipynb #9af42a4b
 def compare(
     estimates,  # dict of `Estimate`: what the legend calls each, and the estimate
     ax=None,  # matplotlib axes; None makes new ones
@@ -149,6 +152,9 @@ def compare(
     truth=None,  # array of m(1), m(2), ... if known, drawn dashed
 ):  # the axes
     "Several estimates in one plot, with 95% intervals where they have them."
+    named = isinstance(estimates, dict) and estimates.values()
+    if not named or not all(isinstance(result, Estimate) for result in named):
+        raise TypeError("estimates must be a dict of name: Estimate")
     ax = _new_axes() if ax is None else ax
     for i, (label, result) in enumerate(estimates.items()):
         shift = 0.08 * (i - (len(estimates) - 1) / 2)

@@ -1,5 +1,7 @@
 """Every accepted form of input gives the same doubles; every other is refused by name."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 import torch
@@ -9,6 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 from spectral_moments.checks import (
     check_count,
+    check_flag,
     check_matrix,
     check_n_jobs,
     check_order,
@@ -86,7 +89,10 @@ class Sparse:
         ([[1.0, np.nan]], ValueError, "NaN.*not supported"),
         (np.full((2, 2), np.longdouble("1e4000")), ValueError, "too large for float64"),
         (np.ones((2, 3, 4)), ValueError, "2 trials"),
-        (None, ValueError, "0 axes"),
+        (None, TypeError, "phi is None; pass a matrix"),
+        ("a.npy", TypeError, r"phi is a str; load it first, .* numpy.load\(path\)"),
+        (Path("a.npy"), TypeError, r"phi is a \w*Path; load it first"),
+        ({"a": np.ones((2, 2))}, TypeError, r"phi is a dict; .*phi\[key\]"),
     ],
 )
 def test_refused(phi, error, message):
@@ -135,11 +141,22 @@ def test_random_state():
         check_random_state(-1)
     with pytest.raises(TypeError, match="random_state must be"):
         check_random_state("seed")
+    with pytest.raises(TypeError, match="None, an int or a numpy Generator, not a RandomS"):
+        check_random_state(np.random.RandomState(1))
 
 
 def test_counts():
     assert check_count(0, "k", least=0) == 0
     assert check_n_jobs(2) == 2
     assert check_n_jobs() >= 1
-    with pytest.raises(ValueError, match="n_jobs = 0"):
+    with pytest.raises(ValueError, match="n_jobs = 0.*None means all cores"):
         check_n_jobs(0)
+    with pytest.raises(TypeError, match="n_jobs .*None means all cores"):
+        check_n_jobs("all")
+
+
+def test_flag():
+    assert check_flag(np.False_, "x") is False
+    for bad in ("True", 1, None, np.array([True])):
+        with pytest.raises(TypeError, match="x must be True or False"):
+            check_flag(bad, "x")

@@ -9,6 +9,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
 import torch
 
 from spectral_moments import (
@@ -181,10 +182,86 @@ def test_centred_increasing_approaches_all_cycles():
 def test_centred_orders_and_rows():
     assert quiet(PHI, 5, center=True).methods == ["all_cycles"] * 3 + ["increasing"] * 2
     assert quiet(PHI[:5], 2, center=True).methods == ["all_cycles"] * 2
-    with pytest.raises(ValueError, match=r"exceeds min\(P, Q\)"):
-        quiet(PHI[:5], 3, center=True, method="increasing")
-    with pytest.raises(ValueError, match="needs 2 n_max rows"):
-        quiet(PHI[:5], 3, center=True, method="all_cycles")
+    for method in ("auto", "increasing", "all_cycles"):
+        with pytest.raises(ValueError, match="n_max = 3 with .* needs 6 rows; phi has 5"):
+            quiet(PHI[:5], 3, center=True, method=method)
+    with pytest.raises(ValueError, match="n_max = 2 with .* needs 4 rows; phi has 3"):
+        centered_increasing(PHI[None, :3], 2)
+    with pytest.raises(ValueError, match="n_max = 1 with .* needs 2 rows; phi has 1"):
+        quiet(PHI[:1], 1, center=True)
+    with pytest.raises(ValueError, match="larger than 3, the highest order of all_cycles"):
+        quiet(PHI, 4, center=True, method="all_cycles")
+    with pytest.raises(ValueError, match=r"exceeds min\(P, Q\) = 2"):
+        quiet(PHI[:, :2], 3, center=True)
+
+
+def test_centred_errors_contain_the_scatter_of_pairings():
+    options = dict(center=True, n_permutations=6)
+    found = [quiet(PHI, 5, random_state=seed, **options) for seed in range(30)]
+    assert len({result.stderr[2] for result in found}) == 1  # all cycles: nothing random
+    sampling, _ = estimation._errors(PHI[None], np.zeros((5, 0)), True, 1)
+    np.testing.assert_allclose(found[0].stderr[:3], sampling[:3], rtol=1e-12)
+    scatter = np.var([result.values[3:] for result in found], axis=0, ddof=1)
+    total = np.mean([result.stderr[3:] ** 2 for result in found], axis=0)
+    np.testing.assert_allclose(total - sampling[3:] ** 2, scatter, rtol=0.5)
+    variances = np.diag(found[0].covariance)
+    np.testing.assert_allclose(np.sqrt(variances), found[0].stderr, rtol=1e-10)
+
+
+def test_scatter_of_a_ratio():
+    gaps = np.where(np.random.default_rng(1).random(PHI.shape) < 0.1, np.nan, PHI)[None]
+    values, scatter = estimation._paired(gaps, 3, 20, 1)
+    np.testing.assert_allclose(scatter.sum(axis=1), 0, atol=1e-12 * abs(scatter).max())
+    assert scatter.shape == (3, 20)
+    many = [estimation._paired(gaps, 3, 20, seed)[0] for seed in range(40)]
+    spread = np.std(many, axis=0, ddof=1)
+    np.testing.assert_allclose(np.sqrt((scatter**2).sum(axis=1)), spread, rtol=0.6)
+    np.testing.assert_allclose(values, centered_all_cycles(gaps, 3), atol=6 * spread.max())
+
+
+def test_number_of_pairings():
+    assert estimation._runs(None, (1, 60, 80), 6, False) == 10
+    assert estimation._runs(None, (1, 60, 80), 6, True) == 50
+    assert estimation._runs(None, (1, 5000, 5000), 6, True) == 10
+    assert estimation._runs(0, (1, 60, 80), 6, False) == 0
+    assert estimation._runs(0, (1, 60, 80), 6, True) == 2  # one has no scatter
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize(("unit", "n_max"), [(1e-13, 7), (1e-20, 7), (1e20, 7), (1e40, 3)])
+def test_errors_in_any_unit(unit, n_max, center):
+    plain = quiet(PHI, n_max, random_state=1, center=center)
+    other = quiet(unit * PHI, n_max, random_state=1, center=center)
+    relative = plain.stderr / plain.values
+    np.testing.assert_allclose(other.stderr / other.values, relative, rtol=1e-6)
+    np.testing.assert_array_equal(other.usable, plain.usable)
+
+
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (1, 1), (2, 1, 5)])
+def test_one_row_or_column(shape):
+    phi = np.random.default_rng(1).standard_normal(shape)
+    assert np.isinf(quiet(phi, 1).stderr[0])
+
+
+def test_center_is_a_switch():
+    assert quiet(PHI, 2, center=np.True_).center is True
+    assert json.dumps(quiet(PHI, 2, center=np.False_).to_dict())
+    with pytest.raises(TypeError, match="center must be True or False, not 'no'"):
+        estimate(PHI, 2, center="no")
+
+
+def test_identical_trials():
+    gaps = np.where(PHI > 2, np.nan, PHI)
+    warned(np.stack([gaps] * 3), 2, message="all trials are the same")
+    notes = quiet(np.stack([PHI, PHI, 2 * PHI]), 2).notes
+    assert not any("trials" in note for note in notes)
+
+
+def test_share_of_the_mean():
+    rng = np.random.default_rng(1)
+    for mean, told in ((0.6, False), (0.85, True)):  # 26% and 42%
+        notes = quiet(rng.standard_normal((60, 80)) + mean, 2).notes
+        assert any("mean over inputs" in note for note in notes) == told
 
 
 def test_trials_remove_noise_at_order_one():
@@ -242,7 +319,10 @@ def test_shown():
     text = str(result)
     assert "24 inputs x 30 features" in text
     assert len(text.splitlines()) >= 5
-    assert result._repr_html_().startswith("<table>")
+    assert result._repr_html_().startswith("<p>Spectral moments of 24 inputs x 30 features")
+    assert (
+        "3 trials, centred</p>" in quiet(np.stack([PHI] * 3), 2, center=True)._repr_html_()
+    )
     record = json.loads(json.dumps(quiet(PHI, 3, method="naive").to_dict()))
     assert record["stderr"] == [None] * 3
     import matplotlib
@@ -265,7 +345,7 @@ def test_compare():
     ax = compare(results, truth=truth)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert sorted(labels) == ["long", "naive", "short", "truth"]
-    points = [bar.lines[0] for bar in ax.containers]
+    points = [bar.lines[0] for bar in ax.containers if bar.lines[0].get_marker() != "_"]
     shifts = [line.get_xdata()[0] for line in points]
     np.testing.assert_allclose(shifts, [0.92, 1.0, 1.08])
     assert len({line.get_marker() for line in points}) == 3
@@ -286,7 +366,26 @@ def test_plot_leaves_out_what_a_logarithm_cannot_show():
     result = Estimate(values, np.full(4, np.nan), ["all_cycles"] * 4, (1, 9, 9))
     ax = result.plot(shift=0.5)
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), [1.5, 4.5])
+    assert ax.lines[0].get_linestyle() == "None"
+    assert len(ax.containers) == 1
+    stderr = np.array([0.1, 0.1, np.nan, 0.001])
+    result = Estimate(values, stderr, ["all_cycles"] * 4, (1, 9, 9))
+    ax = result.plot(color="C3")
+    limit = ax.containers[1].lines[0]
+    np.testing.assert_array_equal(limit.get_xdata(), [2])
+    np.testing.assert_allclose(limit.get_ydata(), result.interval()[1][1])
+    assert limit.get_color() == "C3"
+    whole = Estimate(abs(values[:2]), stderr[:2], ["all_cycles"] * 2, (1, 9, 9)).plot()
+    assert whole.lines[0].get_linestyle() == "-"
+    assert len(Estimate(-values[:1], stderr[:1] / 9, ["x"], (1, 9, 9)).plot().lines) == 1
     plt.close("all")
+
+
+def test_compare_refuses_what_has_no_names():
+    result = quiet(PHI, 2)
+    for bad in ([result], result, {"x": result.values}, {}):
+        with pytest.raises(TypeError, match="estimates must be a dict of name: Estimate"):
+            compare(bad)
 
 
 def test_plot_without_matplotlib(monkeypatch):
@@ -305,6 +404,7 @@ def test_plot_without_matplotlib(monkeypatch):
         (dict(method="naive", center=True), ValueError, "offers neither"),
         (dict(n_permutations=-1), ValueError, "n_permutations"),
         (dict(n_jobs=0), ValueError, "n_jobs"),
+        (dict(n_jobs=-1), ValueError, "n_jobs = -1 .*; None means all cores"),
         (dict(random_state="x"), TypeError, "random_state"),
     ],
 )
@@ -356,7 +456,10 @@ def test_large_matrices_are_sketched(monkeypatch):
         estimate(np.stack([PHI, PHI]), 3, method="sketched")
     with pytest.raises(ValueError, match="center"):
         estimate(PHI, 3, method="sketched", center=True)
-    with pytest.raises(ValueError, match="NaN"):
-        estimate(gappy, 3, method="sketched")
+    for phi in (gappy, gappy.tolist()):
+        with pytest.raises(ValueError, match="NaN; use method='auto' or 'increasing', or"):
+            estimate(phi, 3, method="sketched")
+    with pytest.raises(TypeError, match="sparse"):
+        estimate(scipy.sparse.csr_matrix(PHI), 3)
     with pytest.warns(EstimateWarning, match="mean over inputs"):
         estimate(PHI + 5, 2, random_state=0)

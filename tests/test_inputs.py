@@ -100,6 +100,7 @@ def test_gradient_through_all_cycles():
         (LABELLED.astype(str), TypeError, "phi has dtype .*convert"),
         (LABELLED.astype(object), TypeError, "phi has dtype object.*convert"),
         (xr.Dataset({"phi": LABELLED}), TypeError, "phi cannot be made.*DataArray"),
+        ("phi.csv", TypeError, r"phi is a str; load it first"),
         (TENSOR.to_sparse(), TypeError, r"phi is a sparse tensor; pass phi.to_dense\(\)"),
     ],
 )
