@@ -133,7 +133,7 @@ def draw_split(
     y = np.asarray(labels)[chosen].astype(np.int64)
     return Split(x[:n_train], y[:n_train], x[n_train:], y[n_train:])
 
-# %% ../nbs/14_feature_learning.ipynb #c0e2fc6f
+# %% ../nbs/14_feature_learning.ipynb #c69b9613
 def _progress_bar(total, label):
     "A tqdm bar, or an error that says how to get tqdm."
     try:
@@ -207,16 +207,17 @@ def member(
             module.add_module("hidden", torch.nn.ReLU())
     return module
 
-# %% ../nbs/14_feature_learning.ipynb #a0d335e3
+# %% ../nbs/14_feature_learning.ipynb #11eabc1c
 def _find_layer(model, layer):
     "Name and module of a layer given by its name or by itself."
     torch = _torch()
     if not isinstance(model, torch.nn.Module):
         raise TypeError(f"model is a {type(model).__name__}, not a torch.nn.Module")
-    for name, module in model.named_modules():
+    modules = list(model.named_modules(remove_duplicate=False))  # every name of a layer
+    for name, module in modules:
         if layer is module or (isinstance(layer, str) and layer == name):
             return name or "the model itself", module
-    known = ", ".join(repr(name) for name, _ in model.named_modules() if name)
+    known = ", ".join(repr(name) for name, _ in modules if name)
     given = repr(layer) if isinstance(layer, str) else f"a {type(layer).__name__}"
     raise ValueError(
         f"layer = {given} is not in the model; its layers are {known or 'none'}, "
@@ -239,13 +240,14 @@ def _outputs(model, layer):
         for part, mode in modes:
             part.training = mode
 
-# %% ../nbs/14_feature_learning.ipynb #009a596b
+# %% ../nbs/14_feature_learning.ipynb #f748d9a4
 def _copied(output):
     "A tensor in double precision, safe from later changes in place; else as it is."
     torch = _torch()
     if not isinstance(output, torch.Tensor):
         return output
-    return output.detach().to("cpu", torch.float64, copy=True)
+    dtype = output.dtype if output.is_complex() else torch.float64
+    return output.detach().to("cpu", dtype, copy=True)
 
 
 def _as_inputs(inputs, model):
@@ -260,19 +262,38 @@ def _as_inputs(inputs, model):
     return inputs.to(like.device, like.dtype if fraction else inputs.dtype)
 
 
+def _pass(model, batch):
+    "One pass of the model; if it refuses integers, an error that says what to do."
+    try:
+        model(batch)
+    except RuntimeError as error:
+        about_type = "type" in str(error) or "not implemented for" in str(error)
+        if batch.is_floating_point() or not about_type:
+            raise
+        raise TypeError(
+            f"the model does not take inputs of type {batch.dtype} ({error}); "
+            "if they are pixels, give inputs.float() / 255, or inputs / 255 of an array"
+        ) from error
+
+
 def _one_output(outputs, count, name):
     "The only output of a layer in one pass, with `count` rows."
     torch = _torch()
     if len(outputs) != 1:
-        times = "never" if not outputs else f"{len(outputs)} times"
+        times = "not called" if not outputs else f"called {len(outputs)} times"
         raise ValueError(
-            f"layer {name!r} was called {times} in one pass of the model; "
+            f"layer {name!r} was {times} in one pass of the model; "
             "choose a layer that is called once"
         )
     if not isinstance(outputs[0], torch.Tensor):
         raise TypeError(
             f"layer {name!r} returns a {type(outputs[0]).__name__}, not a tensor; "
             "choose a layer inside it, or wrap the part you want in a module"
+        )
+    if outputs[0].is_complex():
+        raise TypeError(
+            f"layer {name!r} returns complex numbers, and a measurement is real; wrap "
+            "the part you want in a module, such as torch.view_as_real"
         )
     if outputs[0].ndim < 2 or len(outputs[0]) != count:
         raise ValueError(
@@ -281,37 +302,48 @@ def _one_output(outputs, count, name):
         )
     return outputs[0]
 
-# %% ../nbs/14_feature_learning.ipynb #56996963
+# %% ../nbs/14_feature_learning.ipynb #71e83036
 POSITIONS = ("features", "inputs", "sample", "mean")
 
 
-def _matrix(output, positions, feature_axis, rng):
+def _feature_axis(shape, feature_axis):
+    "Axis of the features in an output with positions, checked."
+    if feature_axis is None:
+        if len(shape) == 3:
+            raise ValueError(
+                f"the layer returns shape {shape}; say which axis holds the features: "
+                "feature_axis=1 (Conv1d) or -1 (transformer)"
+            )
+        return 1
+    if feature_axis not in (*range(1 - len(shape), 0), *range(1, len(shape))):
+        raise ValueError(
+            f"feature_axis = {feature_axis} is not one of the axes after the first "
+            f"of an output of shape {shape}"
+        )
+    return feature_axis
+
+
+def _matrix(output, positions, feature_axis, uniform):
     "A layer's output with any number of axes as a matrix (inputs, features)."
     if output.ndim == 2:
         return output
-    if positions not in POSITIONS:
+    shape = tuple(output.shape)
+    if positions is None:
         raise ValueError(
-            f"the layer returns shape {tuple(output.shape)}: inputs, features "
-            f"(axis {feature_axis}) and positions; say what a position is by "
-            f"positions = {', '.join(map(repr, POSITIONS))}"
-        )
-    if feature_axis not in (*range(1 - output.ndim, 0), *range(1, output.ndim)):
-        raise ValueError(
-            f"feature_axis = {feature_axis} is not one of the axes after the first "
-            f"of an output of shape {tuple(output.shape)}"
+            f"the layer returns shape {shape}: inputs, features and positions; say what "
+            f"a position is by positions = {', '.join(map(repr, POSITIONS))}"
         )
     # to (inputs, positions, features)
-    output = output.movedim(feature_axis, -1).flatten(1, -2)
+    output = output.movedim(_feature_axis(shape, feature_axis), -1).flatten(1, -2)
     if positions == "features":
         return output.flatten(1)
     if positions == "inputs":
         return output.flatten(0, 1)
     if positions == "mean":
         return output.mean(dim=1)
-    chosen = rng.integers(output.shape[1], size=len(output))
-    return output[range(len(output)), chosen]
+    return output[range(len(output)), (uniform * output.shape[1]).astype(int)]
 
-# %% ../nbs/14_feature_learning.ipynb #91493c4f
+# %% ../nbs/14_feature_learning.ipynb #1edcc7b3
 def record(
     model,  # any torch module
     layer,  # name of one of its modules, as in model.named_modules(), or the module
@@ -320,19 +352,24 @@ def record(
     batch_size=256,  # inputs in one pass
     normalize=False,  # divide by the root mean square of all entries
     positions=None,  # what further axes are: "features", "inputs", "sample" or "mean"
-    feature_axis=1,  # axis of the features if there are positions; -1 for transformers
+    feature_axis=None,  # axis of the features if there are positions; None: 1 of >= 4
     random_state=None,  # for positions="sample": None, an int or a numpy Generator
-):  # float64 array, shape (P, Q): one row for each input, one column for each feature
+):  # float64 array (P, Q), a row for each input; (P * positions, Q) for "inputs"
     "Activations of one layer as a measurement matrix."
+    if positions not in (None, *POSITIONS):
+        known = ", ".join(map(repr, POSITIONS))
+        raise ValueError(f"positions = {positions!r} must be one of {known}")
     name, module = _find_layer(model, layer)
     inputs, rng = _as_inputs(inputs, model), check_random_state(random_state)
     batch_size, rows = check_count(batch_size, "batch_size"), []
+    uniform = rng.random(len(inputs)) if positions == "sample" else np.zeros(len(inputs))
     with _outputs(model, module) as outputs:
-        for batch in inputs.split(batch_size):
+        for i, batch in enumerate(inputs.split(batch_size)):
             outputs.clear()
-            model(batch)
+            _pass(model, batch)
             output = _one_output(outputs, len(batch), name)
-            rows.append(_matrix(output, positions, feature_axis, rng).numpy())
+            chosen = uniform[i * batch_size :][: len(batch)]
+            rows.append(_matrix(output, positions, feature_axis, chosen).numpy())
     phi = np.concatenate(rows)
     return rms_normalized(phi) if normalize else phi
 
@@ -465,7 +502,7 @@ def _by_name(found, n_max):
         result |= dict(zip(names, np.split(rows, cuts, axis=-1)))
     return result
 
-# %% ../nbs/14_feature_learning.ipynb #9f6f8586
+# %% ../nbs/14_feature_learning.ipynb #5868e63a
 #: the four files of Fashion-MNIST and the number of images behind each
 FASHION_FILES = {
     "train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", 60000),
@@ -477,7 +514,10 @@ def _unzip(path):
     "Contents of a gzipped file, or an error that says why not."
     try:
         with gzip.open(path, "rb") as file:
-            return file.read()
+            content = file.read()
+        if content:
+            return content
+        problem = "is empty"
     except EOFError:
         problem = "ends too early, as after an interrupted download"
     except (gzip.BadGzipFile, zlib.error) as error:
@@ -494,7 +534,7 @@ def read_idx(
     magic, expected = content[:4], bytes([0, 0, 8, n_axes])  # 8: unsigned bytes
     if magic != expected:
         raise ValueError(
-            f"{path} starts with {magic.hex(' ') or 'nothing'}, "
+            f"{path} starts with {magic.hex(' ')}, "
             f"not with {expected.hex(' ')}: it is not an IDX file of bytes "
             f"with {n_axes} axes"
         )
@@ -509,7 +549,7 @@ def read_idx(
         )
     return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
 
-# %% ../nbs/14_feature_learning.ipynb #8533e933
+# %% ../nbs/14_feature_learning.ipynb #d95cddef
 def fashion_folders():  # list of folders, in the order in which they are searched
     "Where Fashion-MNIST may lie if no folder is given."
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -526,14 +566,17 @@ def find_fashion_mnist(
     "The files of one part of Fashion-MNIST, or an error that says how to get them."
     if part not in FASHION_FILES:
         raise ValueError(f"part = {part!r} must be one of {', '.join(FASHION_FILES)}")
-    folders = fashion_folders() if folder is None else [Path(folder)]
+    folders, half = fashion_folders() if folder is None else [Path(folder)], ""
     for place in folders:
         paths = tuple(place / name for name in FASHION_FILES[part][:2])
-        if all(path.is_file() for path in paths):
+        absent = [path for path in paths if not path.is_file()]
+        if not absent:
             return paths
+        if len(absent) == 1:
+            half += f"{place} lacks only {absent[0].name}. "
     names = [name for files in FASHION_FILES.values() for name in files[:2]]
     raise FileNotFoundError(
-        f"Fashion-MNIST is not in {' or '.join(map(str, folders))}. "
+        f"Fashion-MNIST is not in {' or '.join(map(str, folders))}. {half}"
         "On Debian and Ubuntu: apt-get install dataset-fashion-mnist. "
         f"Elsewhere: download {', '.join(names)} "
         f"from https://github.com/zalandoresearch/fashion-mnist into {folders[0]}"

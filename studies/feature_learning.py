@@ -3,9 +3,13 @@
 Writes results/feature_learning.npz and .json, for the chapter on feature learning.
 Every finished network is kept in studies/feature_learning_parts, so that an interrupted run
 continues where it stopped, and a run for more seeds trains only those that are missing.
-Takes about five minutes a seed on two free cores. The 29 seeds of the paper:
+A file of results with more seeds is never replaced by one with fewer, except by --force.
+How long a seed takes is in the json file (core seconds). The 29 seeds of the paper:
 
     python studies/feature_learning.py --seeds 29
+
+With --centred it trains three seeds of three widths again, in the same way, and writes
+results/feature_learning_centred.json: participation ratios without the images' mean.
 """
 
 import argparse
@@ -14,6 +18,7 @@ import os
 import platform
 import sys
 import time
+import zipfile
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import partial
 from multiprocessing import get_context
@@ -25,12 +30,17 @@ from spectral_moments.feature_learning import (
     Networks,
     draw_split,
     load_fashion_mnist,
+    member,
+    record,
+    train,
     watch,
 )
+from spectral_moments.spectrum import participation_ratio
 
 ROOT = Path(__file__).parents[1]
 SEEDS = 4
 TOGETHER = 3  # seeds trained together, as one stack of matrices
+DAMAGED = OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile
 STUDIES = {
     "fashion": dict(
         widths=[32, 64, 128, 256, 512, 1024],
@@ -53,6 +63,14 @@ STUDIES = {
         n_permutations=4,
     ),
 }
+
+CENTRED = dict(
+    widths=[64, 256, 1024],
+    seeds=[0, 1, 2],
+    n_train=10000,
+    n_test=1000,
+    epochs=[0, 2, 10, 20, 60, 120],
+)
 
 
 def load(study, folder=None):
@@ -78,14 +96,15 @@ def fingerprint(study, settings, width):
 
 
 def read_part(parts, study, settings, seed, width):
-    "A network's measurements, or None if there are none for these settings."
-    path = part_path(parts, study, seed, width)
-    if not path.exists():
+    "A network's measurements, or None if there are no sound ones for these settings."
+    try:
+        path = part_path(parts, study, seed, width)
+        with open(path, "rb") as file, np.load(file) as part:
+            if str(part["settings"]) != fingerprint(study, settings, width):
+                return None
+            return {name: part[name] for name in part.files if name != "settings"}
+    except DAMAGED:
         return None
-    with np.load(path) as part:
-        if str(part["settings"]) != fingerprint(study, settings, width):
-            return None
-        return {name: part[name] for name in part.files if name != "settings"}
 
 
 def write_atomically(path, save):
@@ -141,10 +160,29 @@ def missing(studies, n_seeds, parts):
     return tasks
 
 
-def merge(studies, parts, output, n_seeds):
-    "Write the results of every seed that has all its widths."
+def versions():
+    "Versions of what computes."
     import torch
 
+    return {
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": torch.__version__,
+    }
+
+
+def stored_seeds(output):
+    "Number of seeds of each study in the file of results."
+    try:
+        path = Path(output) / "feature_learning.npz"
+        with open(path, "rb") as file, np.load(file) as arrays:
+            return {name.split()[0]: len(arrays[name]) for name in arrays.files}
+    except DAMAGED:
+        return {}
+
+
+def merge(studies, parts, output, n_seeds, force=False):
+    "Write the results of every seed that has all its widths; False if they are too few."
     arrays, about = {}, {}
     for study, settings in studies.items():
         found = {}
@@ -173,46 +211,109 @@ def merge(studies, parts, output, n_seeds):
         "command": f"python studies/feature_learning.py --seeds {n_seeds}",
         "arrays": "feature_learning.npz: shape (seeds, widths, epochs, ...)",
         "seed": "images: default_rng(seed), network: default_rng([seed, width])",
-        "versions": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "torch": torch.__version__,
-        },
+        "versions": versions(),
         **about,
     }
     output = Path(output)
+    least = dict.fromkeys(studies, 1) | ({} if force else stored_seeds(output))
+    if any(study not in about for study in least) or any(
+        len(about[study]["seeds"]) < count for study, count in least.items()
+    ):
+        return False
     path = output / "feature_learning.npz"
     write_atomically(path, partial(np.savez_compressed, **arrays))
     text = json.dumps(about, indent=1) + "\n"
     write_atomically(
         output / "feature_learning.json", lambda file: file.write(text.encode())
     )
+    return True
 
 
-def run(studies, n_seeds, *, parts, output, jobs=1, folder=None, report=print):
+def in_processes(function, tasks, jobs):
+    "Yield function(*task) for every task, from `jobs` processes; here if there is one."
+    if jobs == 1:
+        yield from (function(*task) for task in tasks)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(function, *task) for task in tasks]
+        for future in as_completed(futures):
+            yield future.result()
+
+
+def centred_width(settings, width, study="fashion", folder=None):
+    "Participation ratios of one width: lists of shape (seeds, epochs, 2), with errors."
+    import torch
+
+    torch.set_num_threads(1)
+    images, labels = load(study, folder)
+    seeds, sizes = settings["seeds"], (settings["n_train"], settings["n_test"])
+    splits = [draw_split(images, labels, *sizes, seed) for seed in seeds]
+    networks = Networks(splits[0].train_images.shape[1], width, seeds=seeds)
+    start, found = time.perf_counter(), {"centred": [], "uncentred": []}
+    for epoch in train(networks, splits, settings["epochs"][-1]):
+        if epoch not in settings["epochs"]:
+            continue
+        layers = [
+            record(member(networks, s), "hidden", split.test_images)
+            for s, split in enumerate(splits)
+        ]
+        for name, values in found.items():
+            center = name == "centred"
+            values.append([participation_ratio(phi, center=center) for phi in layers])
+    found = {name: np.swapaxes(rows, 0, 1).tolist() for name, rows in found.items()}
+    return width, found | {"seconds": time.perf_counter() - start}
+
+
+def centred(settings, output, *, study="fashion", jobs=1, folder=None, report=print):
+    "Participation ratios without the mean that all images share, for a few widths."
+    Path(output).mkdir(parents=True, exist_ok=True)
+    widths, found = sorted(settings["widths"], reverse=True), {}
+    tasks = [(settings, width, study, folder) for width in widths]
+    for width, values in in_processes(centred_width, tasks, jobs):
+        report(f"width {width}: {values['seconds']:.0f} s", flush=True)
+        found[width] = values
+    about = {
+        "command": "python studies/feature_learning.py --centred",
+        "arrays": "shape (seeds, epochs, 2): participation ratio and its standard error",
+        "seed": "images: default_rng(seed), network: default_rng([seed, width])",
+        "versions": versions(),
+        "settings": settings,
+        "widths": {str(width): found[width] for width in sorted(found)},
+    }
+    text = json.dumps(about, indent=1) + "\n"
+    path = Path(output) / "feature_learning_centred.json"
+    write_atomically(path, lambda file: file.write(text.encode()))
+
+
+def check_seeds(n_seeds, output, force):
+    "Refuse no seeds, and fewer than the results have."
+    if n_seeds < 1:
+        raise ValueError(f"the number of seeds is {n_seeds}; it must be at least 1")
+    most = max(stored_seeds(output).values(), default=0)
+    if n_seeds < most and not force:
+        raise ValueError(
+            f"{output} holds results of {most} seeds, and {n_seeds} would replace them; "
+            "ask for as many, or for another folder, or use --force"
+        )
+
+
+def run(studies, n_seeds, *, parts, output, jobs=1, folder=None, force=False, report=print):
     "Train what is missing, one process for each of `jobs`, and write the results."
-    Path(parts).mkdir(parents=True, exist_ok=True)
+    check_seeds(n_seeds, output, force)
+    for path in (parts, output):
+        Path(path).mkdir(parents=True, exist_ok=True)
     (Path(parts) / ".gitignore").write_text("*\n")
     tasks, start = missing(studies, n_seeds, parts), time.perf_counter()
-
-    def done(result):
-        study, width, seeds, seconds = result
+    tasks = [(*task, parts, folder) for task in tasks]
+    for study, width, seeds, seconds in in_processes(train_group, tasks, jobs):
         report(
             f"{(time.perf_counter() - start) / 60:6.1f} min: {study}, width {width}, "
             f"seeds {seeds}, {seconds:.0f} s each",
             flush=True,
         )
-        merge(studies, parts, output, n_seeds)
-
-    if jobs == 1:
-        for task in tasks:
-            done(train_group(*task, parts, folder))
-    else:
-        with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-            futures = [pool.submit(train_group, *task, parts, folder) for task in tasks]
-            for future in as_completed(futures):
-                done(future.result())
-    merge(studies, parts, output, n_seeds)
+        merge(studies, parts, output, n_seeds, force)
+    if not merge(studies, parts, output, n_seeds, force):
+        report(f"{output} has more seeds than were found, and stays as it is", flush=True)
 
 
 def main(arguments=None):
@@ -222,15 +323,21 @@ def main(arguments=None):
     parser.add_argument("--data", help="folder of Fashion-MNIST")
     parser.add_argument("--parts", default=ROOT / "studies" / "feature_learning_parts")
     parser.add_argument("--output", default=ROOT / "results")
-    given = parser.parse_args(arguments)
-    run(
-        STUDIES,
-        given.seeds,
-        parts=given.parts,
-        output=given.output,
-        jobs=given.jobs,
-        folder=given.data,
+    parser.add_argument(
+        "--centred", action="store_true", help="centred participation ratios, no moments"
     )
+    parser.add_argument(
+        "--force", action="store_true", help="replace results that have more seeds"
+    )
+    given = parser.parse_args(arguments)
+    if given.centred:
+        return centred(CENTRED, given.output, jobs=given.jobs, folder=given.data)
+    try:
+        check_seeds(given.seeds, given.output, given.force)
+    except ValueError as error:
+        parser.error(str(error))
+    options = dict(jobs=given.jobs, folder=given.data, force=given.force)
+    run(STUDIES, given.seeds, parts=given.parts, output=given.output, **options)
 
 
 if __name__ == "__main__":

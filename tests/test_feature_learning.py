@@ -14,7 +14,7 @@ import pytest
 import torch
 from sklearn.datasets import load_digits
 
-from spectral_moments import spectrum, trials
+from spectral_moments import feature_learning, spectrum, trials
 from spectral_moments.feature_learning import (
     FASHION_FILES,
     POSITIONS,
@@ -130,6 +130,27 @@ def test_truncated_gzip(files, keep):
         load_fashion_mnist(folder)
 
 
+def test_empty_file(files):
+    folder, _, _ = files
+    path = replace(folder, 0, b"")
+    with pytest.raises(ValueError, match="is empty; delete it and fetch it again") as e:
+        load_fashion_mnist(folder)
+    assert str(path) in str(e.value)
+
+
+def test_one_file_of_two(files, tmp_path, monkeypatch):
+    folder, images, _ = files
+    place = tmp_path / "spectral_moments" / "fashion-mnist"
+    place.mkdir(parents=True)
+    names = FASHION_FILES["train"][:2]
+    (place / names[0]).write_bytes((folder / names[0]).read_bytes())
+    with pytest.raises(FileNotFoundError, match=f"lacks only {names[1]}") as error:
+        load_fashion_mnist(place)
+    assert f"lacks only {names[0]}" not in str(error.value)
+    monkeypatch.setattr(feature_learning, "fashion_folders", lambda: [place, folder])
+    np.testing.assert_array_equal(load_fashion_mnist()[0], images)  # the next folder
+
+
 def test_not_gzip(files):
     folder, images, _ = files
     replace(folder, 0, idx(images))
@@ -145,7 +166,7 @@ def test_not_gzip(files):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "starts with nothing, not with 00 00 08 03"),
+        (b"", "is empty; delete it and fetch it again"),
         (b"\x00\x00", "starts with 00 00, not"),
         (idx(np.zeros(20, np.uint8)), "starts with 00 00 08 01, not with 00 00 08 03"),
         (idx(np.zeros((20, 28, 28), np.uint8), code=13), "starts with 00 00 0d 03"),
@@ -502,7 +523,69 @@ def test_positions():
         record(conv, "0", x, positions="sample", random_state=s, batch_size=2)
         for s in (0, 1)
     )
-    assert same.shape == found["sample"].shape and (same != other).any()
+    np.testing.assert_allclose(same, found["sample"], atol=1e-5)  # for every batch size
+    assert (same != other).any()
+
+
+def test_sampled_positions_are_uniform():
+    x = torch.arange(6.0).expand(3000, 1, 6)
+    same = torch.nn.Sequential(torch.nn.Identity())
+    phi = record(same, "0", x, positions="sample", feature_axis=1, random_state=0)
+    counts = np.bincount(phi[:, 0].astype(int), minlength=6)
+    assert (abs(counts - 500) < 100).all()  # 4.9 standard deviations
+
+
+def test_feature_axis_of_three_axes():
+    conv = torch.nn.Sequential(torch.nn.Conv1d(2, 3, 2))
+    x = torch.randn(5, 2, 4)
+    with pytest.raises(
+        ValueError, match=r"\(5, 3, 3\).*feature_axis=1 \(Conv1d\) or -1 \(transformer\)"
+    ):
+        record(conv, "0", x, positions="mean")
+    phi = record(conv, "0", x, positions="mean", feature_axis=1)
+    np.testing.assert_allclose(phi, conv(x).detach().double().mean(dim=2), rtol=1e-12)
+    deep = torch.nn.Sequential(torch.nn.Conv2d(1, 3, 2))
+    x = torch.randn(4, 1, 3, 3)
+    one, other = (
+        record(deep, "0", x, positions="mean", **axis) for axis in ({}, {"feature_axis": 1})
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_complex_outputs():
+    class Fourier(torch.nn.Module):
+        def forward(self, x):
+            return torch.fft.fft(x)
+
+    with pytest.raises(TypeError, match="layer '0' returns complex numbers"):
+        record(torch.nn.Sequential(Fourier()), "0", torch.randn(3, 4))
+
+
+def test_integer_inputs():
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 1, 4, 4)).astype(np.uint8)
+    for model in (
+        torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2), torch.nn.Flatten()),
+        torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2)),
+    ):
+        for inputs in (pixels, torch.tensor(pixels), torch.tensor(pixels).long()):
+            with pytest.raises(TypeError, match=r"inputs.float\(\) / 255"):
+                record(model, "1", inputs)
+        record(model, "1", pixels / 255)
+        record(model, "1", torch.tensor(pixels).float() / 255)
+    wrong = torch.nn.Sequential(torch.nn.Linear(3, 2))
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        record(wrong, "0", torch.randn(4, 5))  # an error of another kind stays
+
+
+def test_every_name_of_a_shared_layer():
+    shared = torch.nn.Linear(3, 3)
+    model = torch.nn.ModuleDict({"left": shared, "right": shared})
+    model.forward = lambda x: model["right"](x)
+    x = torch.randn(4, 3)
+    expected = record(model, "left", x)
+    np.testing.assert_array_equal(record(model, "right", x), expected)
+    with pytest.raises(ValueError, match="its layers are 'left', 'right'"):
+        record(model, "middle", x)
 
 
 @pytest.mark.parametrize("position", POSITIONS)
@@ -524,6 +607,8 @@ def test_a_matrix_needs_no_positions():
         np.testing.assert_array_equal(
             record(model, "0", x, positions=positions), record(model, "0", x)
         )
+    with pytest.raises(ValueError, match="positions = 'channels' must be one of"):
+        record(model, "0", x, positions="channels")
 
 
 def test_record_messages(model):
@@ -534,7 +619,7 @@ def test_record_messages(model):
         record(model, "head", x)
     with pytest.raises(ValueError, match="layer = a Linear is not in the model"):
         record(model, torch.nn.Linear(2, 2), x)
-    with pytest.raises(ValueError, match="layer 'unused' was called never"):
+    with pytest.raises(ValueError, match="layer 'unused' was not called in one pass"):
         record(model, "unused", x)
     with pytest.raises(ValueError, match="layer 'twice' was called 2 times"):
         record(model, "twice", x)
@@ -553,11 +638,12 @@ def test_record_messages(model):
     with pytest.raises(ValueError, match=r"returned shape \(20,\) for 4 inputs"):
         record(flat, "0", x)
     conv = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2))
-    for positions in (None, "channels"):
-        with pytest.raises(
-            ValueError, match="positions = 'features', 'inputs', 'sample', 'mean'"
-        ):
-            record(conv, "0", torch.randn(3, 1, 4, 4), positions=positions)
+    with pytest.raises(
+        ValueError, match="positions = 'features', 'inputs', 'sample', 'mean'"
+    ):
+        record(conv, "0", torch.randn(3, 1, 4, 4))
+    with pytest.raises(ValueError, match="positions = 'channels' must be one of"):
+        record(conv, "0", torch.randn(3, 1, 4, 4), positions="channels")
     with pytest.raises(ValueError, match="feature_axis = 4"):
         record(conv, "0", torch.randn(3, 1, 4, 4), positions="mean", feature_axis=4)
     with pytest.raises(ValueError, match="feature_axis = 0"):
@@ -744,6 +830,104 @@ def test_study_file_says_what_it_is(study, tmp_path):
     assert about["digits"]["settings"] == TINY["digits"]
     assert about["digits"]["epochs"] == [0, 1, 2]
     assert all(seconds > 0 for seconds in about["digits"]["seconds"].values())
+
+
+def test_fewer_seeds_do_not_replace_more(study, tmp_path):
+    options = dict(parts=tmp_path / "parts", output=tmp_path / "new", report=quiet)
+    study.run(TINY, 2, **options)  # which makes the folder
+    before = (tmp_path / "new" / "feature_learning.npz").read_bytes()
+    with pytest.raises(ValueError, match="holds results of 2 seeds.*--force"):
+        study.run(TINY, 1, **options)
+    for seeds in (0, -1):
+        with pytest.raises(ValueError, match="must be at least 1"):
+            study.run(TINY, seeds, force=True, **options)
+    assert (tmp_path / "new" / "feature_learning.npz").read_bytes() == before
+    study.run(TINY, 1, force=True, **options)
+    assert results(tmp_path / "new")[0]["digits"]["seeds"] == [0]
+
+
+@pytest.mark.parametrize("force", [False, True])
+def test_an_interrupted_run_leaves_the_old_results(study, tmp_path, force):
+    study.run(TINY, 2, parts=tmp_path / "parts", output=tmp_path, report=quiet)
+    _, before = results(tmp_path)
+    longer = {"digits": TINY["digits"] | {"epochs": 3}}  # nothing of it is there
+    reports = []
+
+    def interrupt(*text, **_):
+        reports.append(text)
+        if len(reports) == 2:
+            raise KeyboardInterrupt
+
+    options = dict(parts=tmp_path / "other", output=tmp_path, report=interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        study.run(longer, 2, force=force, **options)
+    _, after = results(tmp_path)
+    assert after.keys() == before.keys()
+    for name, values in after.items():
+        np.testing.assert_array_equal(values, before[name])
+
+
+def test_a_study_that_is_stored_is_not_dropped(study, tmp_path):
+    two = {"digits": TINY["digits"], "other": TINY["digits"]}
+    options = dict(parts=tmp_path / "parts", output=tmp_path)
+    study.run(two, 1, report=quiet, **options)
+    said = []
+    study.run(TINY, 1, report=lambda text, **_: said.append(text), **options)
+    assert "stays as it is" in said[-1]
+    assert {"digits", "other"} <= results(tmp_path)[0].keys()
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "text", "no settings", "gone"])
+def test_damaged_parts_are_computed_again(study, tmp_path, damage):
+    parts = tmp_path / "parts"
+    study.run(TINY, 1, parts=parts, output=tmp_path, report=quiet)
+    _, before = results(tmp_path)
+    path = study.part_path(parts, "digits", 0, 8)
+    content = path.read_bytes()
+    path.unlink()
+    if damage == "no settings":
+        np.savez(path, loss=np.zeros(3))
+    elif damage != "gone":
+        damaged = {"empty": b"", "cut": content[: len(content) // 2], "text": b"text"}
+        path.write_bytes(damaged[damage])
+    assert [task[2:] for task in study.missing(TINY, 1, parts)] == [([0], 8)]
+    study.run(TINY, 1, parts=parts, output=tmp_path, report=quiet)
+    _, after = results(tmp_path)
+    for name, values in after.items():
+        np.testing.assert_allclose(values, before[name], rtol=1e-5, err_msg=name)
+
+
+def test_command_line_refuses(study, tmp_path, capsys):
+    study.run(TINY, 2, parts=tmp_path / "parts", output=tmp_path, report=quiet)
+    for seeds, message in (("0", "must be at least 1"), ("1", "holds results of 2 seeds")):
+        with pytest.raises(SystemExit):
+            study.main(["--seeds", seeds, "--output", str(tmp_path)])
+        assert message in capsys.readouterr().err
+
+
+def test_centred_study(study, tmp_path):
+    settings = dict(widths=[8, 12], seeds=[0, 1], n_train=40, n_test=30, epochs=[0, 2])
+    study.centred(settings, tmp_path / "new", study="digits", report=quiet)
+    about = json.loads((tmp_path / "new" / "feature_learning_centred.json").read_text())
+    assert about["settings"] == settings and about["versions"].keys() >= {"torch"}
+    images = load_digits()
+    split = draw_split(images.images, images.target, 40, 30, 1)
+    networks = Networks(64, 12, seeds=[1])
+    list(train(networks, [split], 2))
+    phi = record(member(networks), "hidden", split.test_images)
+    for name, center in (("centred", True), ("uncentred", False)):
+        expected = spectrum.participation_ratio(phi, center=center)
+        np.testing.assert_allclose(about["widths"]["12"][name][1][1], expected, rtol=1e-3)
+
+
+def test_stored_centred_study(study):
+    path = ROOT / "results" / "feature_learning_centred.json"
+    about = json.loads(path.read_text())
+    assert about["settings"] == study.CENTRED and path.stat().st_size < 20_000
+    assert list(about["widths"]) == [str(width) for width in study.CENTRED["widths"]]
+    for found in about["widths"].values():
+        assert np.shape(found["centred"]) == np.shape(found["uncentred"]) == (3, 6, 2)
+        assert np.isfinite(found["centred"]).all()
 
 
 def test_a_failed_write_leaves_the_old_file(study, tmp_path):
