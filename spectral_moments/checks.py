@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['kind_of', 'check_dtype', 'check_trials', 'check_matrix', 'show_error', 'check_order', 'check_count', 'check_flag',
-           'check_random_state', 'check_n_jobs']
+           'check_random_state', 'check_n_jobs', 'progress_bar']
 
 # %% ../nbs/90_checks.ipynb #1b8bab10
 import operator
@@ -267,3 +267,28 @@ def check_n_jobs(
         if hasattr(os, "sched_getaffinity")
         else os.cpu_count() or 1
     )
+
+# %% ../nbs/90_checks.ipynb #c8e15ad5
+def progress_bar(progress, total):
+    "A tqdm bar, invisible unless `progress`."
+    if not progress:
+        return _NoBar()
+    try:
+        from tqdm.auto import tqdm
+    except ImportError:
+        raise ImportError(
+            "progress=True needs tqdm; pip install 'spectral_moments[progress]'"
+        ) from None
+    return tqdm(total=total, unit="view")
+
+
+class _NoBar:
+    "A progress bar that shows nothing."
+
+    update = None
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        return None

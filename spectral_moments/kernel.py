@@ -274,7 +274,11 @@ def _turned(x, j):
 def _walk_back(x, y, R, W, start, marks, width, rows, columns, orders, further):
     "The way back of one block of lanes; adds to `rows` and `columns`."
     size, none = R.shape[1], np.zeros(4 * LANES)
-    V, path, arrivals = np.zeros((len(x), size)), np.empty((width, 2 * size)), np.empty(2 * size)
+    V, path, arrivals = (
+        np.zeros((len(x), size)),
+        np.empty((width, 2 * size)),
+        np.empty(2 * size),
+    )
     for block in range(len(marks) - 1, -1, -1):
         left, right = block * width, min((block + 1) * width, len(R))
         for i in range(len(x) - 1, -1, -1):
@@ -363,6 +367,4 @@ def increasing_sums(
 
 def _add(one, two):
     "Sum of two `CycleSums`."
-    return CycleSums(
-        *(None if x is None else x + y for x, y in zip(one, two, strict=True))
-    )
+    return CycleSums(*(None if x is None else x + y for x, y in zip(one, two, strict=True)))

@@ -6,7 +6,7 @@
 __all__ = ['SMALL', 'set_partitions', 'moebius', 'cycle', 'canonical', 'graph_terms', 'centred_terms', 'order_terms',
            'CycleWeights', 'cycle_weights', 'cycle_means']
 
-# %% ../nbs/07_partitions.ipynb #40e27e8a
+# %% ../nbs/07_partitions.ipynb #316d5e96
 import itertools
 import math
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .checks import kind_of
-from .planner import GraphSums, graph_sums, plan_cost, transposed
+from .planner import GraphSums, graph_sums, transposed
 from .sources import FEWEST, Means, Pair
 
 # %% ../nbs/07_partitions.ipynb #285735a7

@@ -17,7 +17,7 @@ from . import uncertainty
 class EstimateWarning(UserWarning):
     "An estimate that should not be trusted without a second look."
 
-# %% ../nbs/92_results.ipynb #05e8a350
+# %% ../nbs/92_results.ipynb #8ab7108d
 @dataclass(frozen=True, eq=False)
 class Estimate:
     "Estimated spectral moments with their standard errors."
@@ -30,6 +30,12 @@ class Estimate:
     covariance: np.ndarray = field(default=None, repr=False)  # of the estimates
     notes: list = field(default_factory=list, repr=False)  # what should not be trusted
     probe_error: np.ndarray = None  # the part of `stderr` that more probes would remove
+    stderr_rows: np.ndarray = None  # the part of `stderr` that is due to the inputs
+    stderr_columns: np.ndarray = None  # the part that is due to the features
+    replicates: tuple = field(
+        default=None, repr=False
+    )  # estimates without each row, (n_max,
+    # P), and without each column, (n_max, Q)
 
     @property
     def orders(self):

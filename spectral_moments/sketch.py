@@ -5,9 +5,7 @@
 # %% auto #0
 __all__ = ['LANES', 'lane_weights', 'sketch_means']
 
-# %% ../nbs/22_sketch.ipynb #87f75a1d
-import math
-
+# %% ../nbs/22_sketch.ipynb #17744022
 import numpy as np
 
 from spectral_moments.blocks import (
@@ -20,18 +18,19 @@ from spectral_moments.blocks import (
 )
 from .sources import Pair, ratio_means
 
-# %% ../nbs/22_sketch.ipynb #3be712ff
+# %% ../nbs/22_sketch.ipynb #789c4fc4
 def _leading(read, blocks, V, rounds=3):
-    "Leading directions (Q, rank) of the matrix that enters, and the sum of its squares."
-    squares = 0.0
+    "Leading directions (Q, rank) of the matrix that enters, and its squares by row, column."
     for _ in range(rounds):
-        found, squares = 0.0, 0.0
+        found, rows, columns = 0.0, [], 0.0
         for a in blocks:
             pair = read(a)
             found = found + pair.enter.T @ (pair.enter @ V)
-            squares += float((pair.enter * pair.leave).sum())
+            squares = pair.enter * pair.leave
+            rows.append(squares.sum(1))
+            columns = columns + squares.sum(0)
         V = np.linalg.qr(found)[0] if V.shape[1] else V
-    return V, squares
+    return V, np.concatenate(rows), columns
 
 
 def lane_weights(
@@ -42,12 +41,12 @@ def lane_weights(
     rest = probes - V @ (V.T @ probes)
     return np.hstack([V, rest]), np.hstack([V, rest / probes.shape[1]])
 
-# %% ../nbs/22_sketch.ipynb #247ae926
+# %% ../nbs/22_sketch.ipynb #a90be73d
 def _sketched_sums(read, blocks, edges, n_max, rng, rank, n_probes, shares):
     "Sums over cycles through blocks: total, by row, by column, and the noise of the total."
     Q = edges[-1]
     V = rng.standard_normal((Q, min(rank, Q)))
-    V, squares = _leading(read, blocks, V)
+    V, *squares = _leading(read, blocks, V)
     n_probes = 2 if V.shape[1] == Q else n_probes  # nothing is left for them
     start, close = lane_weights(V, rng.choice([-1.0, 1.0], size=(Q, n_probes)))
     found = walk_lanes(
@@ -61,9 +60,12 @@ def _sketched_sums(read, blocks, edges, n_max, rng, rank, n_probes, shares):
     )
     total, random = found.lanes.sum(1), found.lanes[:, V.shape[1] :]
     noise = np.atleast_2d(np.cov(random)) * n_probes
-    total[0], noise[0], noise[:, 0] = squares, 0, 0  # m(1) needs no probes
-    rows = np.hstack([found.rows[a] for a in blocks]) if shares else None
-    return total, rows, found.columns, noise
+    total[0], noise[0], noise[:, 0] = squares[1].sum(), 0, 0  # m(1) needs no probes
+    if not shares:
+        return total, None, None, noise
+    rows, columns = np.hstack([found.rows[a] for a in blocks]), found.columns
+    rows[0], columns[0] = squares
+    return total, rows, columns, noise
 
 # %% ../nbs/22_sketch.ipynb #27748ef3
 LANES = 2**22  # bytes of the weights of the lanes in one block of rows
