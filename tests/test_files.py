@@ -34,9 +34,14 @@ THIN = np.where(PHI > 0, PHI, 0.0)
 def test_old_file_survives_any_failure(tmp_path, error):
     path = tmp_path / "x"
     path.write_text("old")
-    with pytest.raises(error), atomic_write(path, "w") as file:
-        file.write("half")
-        raise error
+
+    def fail():
+        with atomic_write(path, "w") as file:
+            file.write("half")
+            raise error
+
+    with pytest.raises(error):
+        fail()
     assert os.listdir(tmp_path) == ["x"] and path.read_text() == "old"
 
 
@@ -432,16 +437,17 @@ def test_damaged_files_give_an_array_or_one_line(tmp_path):
     outcomes = {}
     for source in sources(tmp_path):
         content, target = source.read_bytes(), tmp_path / f"damaged_{source.name}"
-        for seed in range(300):
+        for seed in range(200):
             target.write_bytes(damaged(content, random.Random(f"{source.name} {seed}")))
+            array, reason = None, f"{target}: "
             try:
                 array = load_matrix(target)
             except (ValueError, MemoryError) as error:
-                outcomes.setdefault(source.suffix, set()).add("refused")
-                assert str(error).startswith(f"{target}: ") and "\n" not in str(error)
-            else:
-                outcomes.setdefault(source.suffix, set()).add("read")
+                reason = str(error)
+            assert reason.startswith(f"{target}: ") and "\n" not in reason
+            outcomes.setdefault(source.suffix, set()).add(array is not None)
+            if array is not None:
                 most = 120_000 if "thin" in source.name else 1200
                 assert array.nbytes <= most * len(content) + 1000
                 np.asarray(array).sum()  # every entry can be read
-    assert all(found == {"read", "refused"} for found in outcomes.values()), outcomes
+    assert all(found == {True, False} for found in outcomes.values()), outcomes
