@@ -7,7 +7,9 @@ __version__ = "0.1.0"
 _HOME = {
     "Linear": "operators",
     "Discrete": "operators",
+    "PowerLaw": "operators",
     "RBF": "rbf",
+    "ReLU": "rbf",
     "naive": "trials",
     "kong_valiant": "trials",
     "increasing": "trials",
