@@ -20,10 +20,18 @@ _HOME = {
     "Estimate": "results",
     "EstimateWarning": "results",
     "compare": "results",
+    "feasible": "spectrum",
+    "Spectrum": "spectrum",
     "recover_eigenvalues": "spectrum",
+    "eigenvalue_bounds": "spectrum",
+    "spectral_bounds": "spectrum",
+    "renyi_dimension": "spectrum",
+    "dimension_sweep": "spectrum",
+    "plot_dimensions": "spectrum",
     "participation_ratio": "spectrum",
     "effective_dimension": "spectrum",
     "operator_norm": "spectrum",
+    "power_law": "exponents",
     "record": "feature_learning",
 }
 

@@ -1,0 +1,105 @@
+"""Exponents of power laws: bias, spread, reported errors, coverage, and the tests of fit.
+
+python studies/exponents.py [--draws N] [--cache FOLDER]
+
+Writes results/exponents.json. Estimates are kept in the cache, so that an interrupted run
+goes on and a new analysis starts from them; delete it after a change of the estimators.
+Takes about an hour and a half on one core the first time.
+"""
+
+import argparse
+import json
+import os
+import platform
+import warnings
+from pathlib import Path
+
+import numpy as np
+import scipy
+
+import spectral_moments as sm
+
+SEED = 2032
+N_MAX = 6
+N_DRAWS = 200
+RANKS = (5, 50)  # of the straight lines through sample and cross-validated spectra
+LAWS = {"0.7": (0.7, 20_000), "1": (1.0, 1000), "1.5": (1.5, 1000)}  # exponent, rank
+SHAPES = {"150 x 300": (150, 300), "400 x 600": (400, 600)}
+SETTINGS = {
+    f"{law}, {shape}, {kind}": dict(law=law, shape=shape, trials=2 if "two" in kind else 1)
+    for shape in SHAPES
+    for kind in ("one trial", "two noisy trials, centred")
+    for law in LAWS
+}
+
+
+def matrix(setting, index):
+    "Matrix number `index` of a setting, or two trials with noise as large as the signal."
+    option = SETTINGS[setting]
+    rng = np.random.default_rng([SEED, list(SETTINGS).index(setting), index])
+    law = sm.PowerLaw(*LAWS[option["law"]])
+    phi = law.sample(*SHAPES[option["shape"]], rng)
+    if option["trials"] == 1:
+        return phi
+    noise = rng.standard_normal((2, *phi.shape)) * np.sqrt(law.moments(1)[0])
+    return phi + rng.standard_normal(phi.shape[1]) + noise
+
+
+def spectra(phi):
+    "Sample eigenvalues of the mean over trials, and cross-validated ones if there are two."
+    x = np.atleast_3d(phi.T).T
+    x = x - x.mean(axis=1, keepdims=True) if len(x) > 1 else x
+    top = RANKS[1]
+    sample = np.linalg.svd(x.mean(axis=0), compute_uv=False)[:top] ** 2 / phi[..., 0].size
+    if len(x) == 1:
+        return sample, np.full(top, np.nan)
+    _, _, V = np.linalg.svd(x[0], full_matrices=False)
+    crossed = ((x[0] @ V[:top].T) * (x[1] @ V[:top].T)).sum(axis=0)
+    return sample, crossed / x[0].size
+
+
+def draw(setting, index):
+    "What is kept of one matrix."
+    phi = matrix(setting, index)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sm.EstimateWarning)
+        est = sm.estimate(phi, N_MAX, center=phi.ndim == 3, random_state=index)
+    sample, crossed = spectra(phi)
+    return dict(values=est.values, covariance=est.covariance, sample=sample, cv=crossed)
+
+
+def replace(path, write):
+    "Write a file through a temporary one, so that it is whole or not there."
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part" + path.suffix)
+    write(part)
+    os.replace(part, path)
+
+
+def draws(setting, number, cache):
+    "Estimates of the first `number` matrices, computed where they are not in the cache."
+    path = cache / f"{setting}.npz"
+    rows = {k: list(v) for k, v in np.load(path).items()} if path.exists() else {}
+    for index in range(len(rows.get("values", ())), number):
+        for key, value in draw(setting, index).items():
+            rows.setdefault(key, []).append(value)
+        if index % 10 == 9 or index == number - 1:
+            replace(path, lambda part: np.savez(part, **rows))
+    return {key: np.array(value)[:number] for key, value in rows.items()}
+
+
+def arguments():
+    "Command line."
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    root = Path(__file__).parents[1]
+    parser.add_argument("--draws", type=int, default=N_DRAWS)
+    parser.add_argument("--cache", type=Path, default=root / "_build" / "exponents")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    options = arguments()
+    for number in range(50, options.draws + 50, 50):
+        for setting in SETTINGS:
+            draws(setting, min(number, options.draws), options.cache)
+            print(number, setting, flush=True)
