@@ -326,7 +326,7 @@ def _moment_problem(objective, rows, low, high):
         )
     return [objective @ nu for nu in ends]
 
-# %% ../nbs/12_spectrum.ipynb #7e7be32d
+# %% ../nbs/12_spectrum.ipynb #d65cf3a3
 def _scaled_boxes(moments, level, upper, s):
     "Rows s^(n-1), and intervals of m(n) / upper^n made good for the grid s."
     low, high = _boxes(moments, level)
@@ -351,9 +351,8 @@ def spectral_bounds(
     s = moment_grid(check_count(n_grid, "n_grid", least=2), 1e-6)
     rows, low, high = _scaled_boxes(moments, level, upper, s)
     per_trace = lambda t: np.asarray(function(upper * t), dtype=float) / t
-    near, nearer = per_trace(np.array([1e-9, 1e-12]))
-    open_ended = abs(nearer - near) > 1e-3 * abs(near) + 1e-300
-    g = np.append(nearer, per_trace(s[1:]))
+    limit = _limit_at_zero(per_trace)
+    open_ended, g = np.isinf(limit), np.append(limit, per_trace(s[1:]))
     first = 0 if rank is None and not open_ended else 1
     bend = (
         per_trace((s[first + 1 :] + s[first:-1]) / 2) - (g[first + 1 :] + g[first:-1]) / 2
@@ -367,8 +366,17 @@ def spectral_bounds(
     below = ends[0] - high[0] * max(0, -bend.min()) + min(0, tail)
     above = ends[1] + high[0] * max(0, bend.max()) + max(0, tail)
     if open_ended and rank is None:
-        below, above = (below, np.inf) if nearer > near else (-np.inf, above)
+        below, above = min(below, limit), max(above, limit)
     return Bounds(float(below), float(above))
+
+
+def _limit_at_zero(per_trace):
+    "Limit of f(s) / s at zero, by extrapolation; infinite if its steps do not shrink."
+    far, near, nearer = per_trace(np.array([1e-6, 1e-9, 1e-12]))
+    step, before = nearer - near, near - far
+    if abs(step) > 0.9 * abs(before) and abs(step) > 1e-9 * abs(far):
+        return np.copysign(np.inf, step)
+    return nearer + step * step / (before - step) if before != step else nearer
 
 # %% ../nbs/12_spectrum.ipynb #a8f9ff46
 def eigenvalue_bounds(
