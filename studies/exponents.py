@@ -13,11 +13,13 @@ import os
 import platform
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import scipy
 
 import spectral_moments as sm
+from spectral_moments.exponents import compare_laws
 
 SEED = 2032
 N_MAX = 6
@@ -97,9 +99,99 @@ def arguments():
     return parser.parse_args()
 
 
+def slope(eigenvalues):
+    "Minus the slope of log eigenvalue against log rank; negative ones are left out."
+    first, last = RANKS
+    rank, values = np.arange(first, last + 1), eigenvalues[first - 1 : last]
+    seen = values > 0
+    if seen.sum() < 3:
+        return np.nan
+    return -np.polyfit(np.log(rank[seen]), np.log(values[seen]), 1)[0]
+
+
+def summary(values, errors, truth):
+    "Bias, spread, reported error and coverage of 95% intervals."
+    values, errors = np.array(values), np.array(errors)
+    sd = values.std(ddof=1)
+    return {
+        "fitted": len(values),
+        "bias": values.mean() - truth,
+        "sd": sd,
+        "bias_over_sd": (values.mean() - truth) / sd,
+        "stderr": np.sqrt(np.mean(errors**2)),
+        "coverage": np.mean(abs(values - truth) < 1.96 * errors),
+    }
+
+
+def analyse(setting, found):
+    "One setting: the fit with and without the rank, the test, and two slopes."
+    exponent, rank = LAWS[SETTINGS[setting]["law"]]
+    rows, refused, doubted = {"rank given": [], "rank unknown": []}, 0, 0
+    for m, C in zip(found["values"], found["covariance"]):
+        est = SimpleNamespace(values=m, stderr=np.sqrt(C.diagonal()), covariance=C)
+        try:
+            for key, known in (("rank given", rank), ("rank unknown", None)):
+                with warnings.catch_warnings(record=True) as said:
+                    warnings.simplefilter("always")
+                    fit = sm.power_law(est, rank=known)
+                doubt = any("hardly determined" in str(w.message) for w in said)
+                rows[key].append([fit.exponent, fit.stderr["exponent"], fit.p_value, doubt])
+        except ValueError:
+            refused += 1
+    result = {"matrices": len(found["values"]), "refused": refused}
+    for key, values in rows.items():
+        value, error, p, doubt = np.array(values, dtype=float).T
+        sure = doubt == 0
+        result["doubted"] = int(doubt.sum())
+        if sure.sum() > 5:
+            result[key] = summary(value[sure], error[sure], exponent)
+            result[key]["rejected"] = float(np.mean(p[sure] < 0.05))
+    for key in ("sample", "cv"):
+        slopes = np.array([slope(x) for x in found[key]])
+        if np.isfinite(slopes).any():
+            result[f"slope, {key}"] = {"mean": np.nanmean(slopes), "sd": np.nanstd(slopes)}
+    return result
+
+
+OTHERS = {  # process, shape
+    "power": (sm.PowerLaw(1.0, 1000), (150, 300)),
+    "exponential": (sm.RBF(1, input_cov=16.0), (150, 300)),
+    "ReLU": (sm.ReLU(10), (150, 300)),
+    "RBF 3": (sm.RBF(3, kernel_cov=0.25), (300, 600)),
+}
+
+
+def laws(name, number):
+    "How often each law is rejected."
+    process, shape = OTHERS[name]
+    rejected = {}
+    for index in range(number):
+        rng = np.random.default_rng([SEED, 100 + list(OTHERS).index(name), index])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sm.EstimateWarning)
+            est = sm.estimate(process.sample(*shape, rng), N_MAX, random_state=index)
+        for law, fit in compare_laws(est, range(2, 6)).items():
+            rejected.setdefault(law, []).append(fit.p_value < 0.05)
+    return {law: float(np.mean(x)) for law, x in rejected.items() if law != "broken"}
+
+
 if __name__ == "__main__":
     options = arguments()
-    for number in range(50, options.draws + 50, 50):
-        for setting in SETTINGS:
-            draws(setting, min(number, options.draws), options.cache)
-            print(number, setting, flush=True)
+    found = {name: draws(name, options.draws, options.cache) for name in SETTINGS}
+    output = {
+        "command": "python studies/exponents.py",
+        "seed": SEED,
+        "n_max": N_MAX,
+        "ranks_of_slopes": RANKS,
+        "laws": LAWS,
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+        "settings": {name: analyse(name, x) for name, x in found.items()},
+        "rejected": {name: laws(name, max(2, options.draws // 5)) for name in OTHERS},
+    }
+    path = Path(__file__).parents[1] / "results" / "exponents.json"
+    text = json.dumps(output, indent=1) + "\n"
+    replace(path, lambda part: part.write_text(text))
