@@ -27,11 +27,8 @@ import numpy as np
 
 from .checks import check_count, check_n_jobs
 from .files import Checkpoint, atomic_write
-from .one_sided import kong_valiant
-from .partitions import all_cycles
-from .plugin import naive
+from .estimation import all_cycles, increasing, kong_valiant, naive
 from .rbf import RBF
-from .recursion import increasing
 
 # %% ../nbs/27_comparison_runner.ipynb #faeb8470
 def _all_cycles(phi, n_max):

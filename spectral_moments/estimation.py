@@ -304,7 +304,7 @@ def _found(call, names, runs, stderr, rng, n_jobs, advance):
         names = ["increasing" if n in lost else name for n, name in enumerate(names)]
     return results, names, lost
 
-# %% ../nbs/11_estimation.ipynb #e922f231
+# %% ../nbs/11_estimation.ipynb #d8bb1397
 def _by_order(results, names, field):
     "One field of the results, order by order; None if a family has none."
     parts = [getattr(results[name], field) for name in names]
@@ -336,8 +336,13 @@ def _assembled(call, results, names, lost, stderr):
     if stderr and sides[0] is not None:
         noise = results["sketched"].noise if "sketched" in results else None
         parts = _errors(sides, call, noise)
+        left = [
+            1.0 if size is None else math.sqrt(1 - side.shape[1] / size)
+            for side, size in zip(sides, call.population)
+        ]
         parts["replicates"] = tuple(
-            _rescaled(values[:, None] + side, source.exponent) for side in sides
+            _rescaled(values[:, None] + side * part, source.exponent)
+            for side, part in zip(sides, left)
         )
     elif stderr and all(FAMILIES[name].honest for name in names):
         parts = _from_sample(call)
