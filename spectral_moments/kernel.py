@@ -34,7 +34,7 @@ GROUP = 8  # orders that are unrolled at once
 FULL = (0,) * GROUP  # as long as a group
 MARKS = 32  # column blocks of the way back, at most
 
-# %% ../nbs/18_kernel.ipynb #419af64d
+# %% ../nbs/18_kernel.ipynb #96e943e5
 def _pack(phi):
     "Tiles of a matrix (P, Q), each column by column: shape (P/2, 4 * Q/2), rounded up."
     P, Q = phi.shape
@@ -43,7 +43,7 @@ def _pack(phi):
         for j in range(2):
             part = phi[i::2, j::2]
             tiles[: part.shape[0], : part.shape[1], j, i] = part
-    return tiles.reshape(len(tiles), -1)
+    return tiles.reshape(len(tiles), 4 * tiles.shape[1])
 
 
 @compiled()
