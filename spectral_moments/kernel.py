@@ -27,12 +27,12 @@ def compiled(
 
     return decorate
 
-# %% ../nbs/18_kernel.ipynb #4db55b2e
+# %% ../nbs/18_kernel.ipynb #60080847
 LANES = 16  # lanes in one block
 CACHE = 24 * 1024  # bytes of R to keep in the level-1 cache
 GROUP = 8  # orders that are unrolled at once
 FULL = (0,) * GROUP  # as long as a group
-MARKS = 32  # column blocks of the way back, at most
+MARKS = 16  # column blocks of the way back, at most
 
 # %% ../nbs/18_kernel.ipynb #96e943e5
 def _pack(phi):
