@@ -38,7 +38,7 @@ from .results import Estimate, EstimateWarning
 from .sources import Source, look, open_source
 from .uncertainty import doubts
 
-# %% ../nbs/11_estimation.ipynb #16f58cb4
+# %% ../nbs/11_estimation.ipynb #20d92b20
 #: names of the methods, and the words that users of the package `dimensionality` know
 METHODS = ("auto", *FAMILIES)
 ALIASES = {"both": "auto", "row": "kv_row", "col": "kv_col"}
@@ -71,42 +71,44 @@ def price(
     if name == "sketched":
         return 4.0 * 128 * n_max * P * Q
     if name != "all_cycles":
-        return 2.0 * n_max * short**2 * long
+        pace = (
+            1 if name == "blocks" else 3
+        )  # of matrix products over that of the inner loop
+        return 2.0 * pace * n_max * short**2 * long
     if n_max == 5 and short**3 * long > MOST:
         return math.inf  # not worth a plan
     labels = ("enter", "enter") if T == 1 else ("leave", "enter")
     weights = cycle_weights(n_max, (P, Q), labels, center and not pairs)
     return plan_cost(weights.graphs, P, Q)
 
-# %% ../nbs/11_estimation.ipynb #8ee73ecf
+# %% ../nbs/11_estimation.ipynb #7c374ce8
 def choose(
     shape,  # (T, P, Q)
     n_max,  # highest order
     *,
     center=False,  # whether the mean over the rows is removed
     complete=True,  # whether all entries are there, with equal weights
-    stderr=True,  # whether errors are wanted
     whole=True,  # whether the matrix may be held in one piece
 ):  # (list with the name of the family for each order, number of views of the last)
-    "Which family estimates which order, by price."
+    "Which family estimates which order, by price, errors included."
     T, P, Q = shape
-    left, factor = budget(P, Q), ERRORS if stderr else 1
-    itself = center and complete
-    views = max(1 if T < 3 else 3, RUNS if center and not complete else 1)
-    highest = 0
-    while whole and highest < min(n_max, 4 if itself else 5):
-        option = dict(center=center, pairs=center and not complete)
-        if factor * views * price("all_cycles", highest + 1, shape, **option) > left:
+    pairs = center and not complete
+    views = max(1 if T < 3 else 3, RUNS if pairs else 1)
+    left, highest, spent = budget(P, Q) / ERRORS, 0, 0.0
+    while whole and highest < min(n_max, 4 if center and complete else 5):
+        cost = views * price("all_cycles", highest + 1, shape, center=center, pairs=pairs)
+        if cost > left:
             break
-        highest += 1
+        highest, spent = highest + 1, cost
+    names = ["all_cycles"] * highest
     if highest == n_max:
-        return ["all_cycles"] * n_max, views
-    one = factor * price("increasing", n_max, shape, pairs=center)
-    if not whole or one > left:
-        return ["sketched"] * n_max, None
-    last = "increasing" if one < LEAST else "blocks"
-    runs = int(np.clip(left / one, 1, RUNS))
-    return ["all_cycles"] * highest + [last] * (n_max - highest), runs
+        return names, views
+    for name in ("increasing", "blocks"):
+        one = price(name, n_max, shape, pairs=center)
+        if whole and one <= left - spent and (name == "blocks" or one < LEAST / ERRORS):
+            runs = int(np.clip((left - spent) / one, 1, RUNS))
+            return names + [name] * (n_max - highest), runs
+    return ["sketched"] * n_max, None
 
 # %% ../nbs/11_estimation.ipynb #9d7c8afa
 def _check_side(values, size, name, side):
@@ -154,7 +156,7 @@ def _check_population(population, shape):
         found.append(size)
     return tuple(found)
 
-# %% ../nbs/11_estimation.ipynb #92815f31
+# %% ../nbs/11_estimation.ipynb #0dd7970d
 class _Call:
     "A call of the front door, checked: the one place where a combination is refused."
 
@@ -213,7 +215,7 @@ class _Call:
             )
         return ALIASES.get(method, method)
 
-    def plan(self, n_permutations, stderr):
+    def plan(self, n_permutations):
         "Which family for which order, and how many views."
         T, P, Q = self.shape
         if self.method != "auto":
@@ -231,7 +233,6 @@ class _Call:
                 self.n_max,
                 center=self.center,
                 complete=self.complete,
-                stderr=stderr,
                 whole=self.source.place != "file",
             )
         return names, runs if n_permutations is None else n_permutations
@@ -400,7 +401,7 @@ def _from_sample(call):
     kept = np.ldexp(np.asarray(call.source.take(rows)), call.source.exponent)
     return sampled_errors(kept, weights, call.shape, call.n_max, call.center)
 
-# %% ../nbs/11_estimation.ipynb #63955c46
+# %% ../nbs/11_estimation.ipynb #a6c38896
 KEPT = 512  # columns of a sample of rows that tell the errors of the whole
 
 
@@ -420,7 +421,7 @@ def sampled_errors(
     equal = weights.min() == weights.max()
     rows = Sides(None if equal else weights / weights.max())
     call = _Call(source, n_max, "auto", center, (None, None), rows, Sides())
-    found = _found(call, *call.plan(None, True), True, rng, 1, None)
+    found = _found(call, *call.plan(None), True, rng, 1, None)
     sides = [_by_order(*found[:2], field) for field in ("rows", "columns")]
     by_row = jackknife_covariance(sides[0], stands_for=weights)
     by_column = jackknife_covariance(sides[1]) * (len(columns) / Q)
@@ -518,7 +519,7 @@ def _warned(result, stacklevel=3):
         warnings.warn(note, EstimateWarning, stacklevel=stacklevel)
     return result
 
-# %% ../nbs/11_estimation.ipynb #1bc5ccff
+# %% ../nbs/11_estimation.ipynb #f811b208
 def estimate(
     phi,  # matrix (P, Q) or T trials of it (T, P, Q), NaN where missing: array-like, memory
     # map, h5py or Zarr array, Dask array, torch tensor
@@ -565,7 +566,7 @@ def estimate(
     )
     population = _check_population(population, (P, Q))
     call = _Call(source, n_max, method, center, population, rows, columns)
-    names, runs = call.plan(n_permutations, stderr)
+    names, runs = call.plan(n_permutations)
     with progress_bar(progress, None) as bar:
         found = _found(call, names, runs, stderr, rng, n_jobs, bar.update)
     return _warned(_assembled(call, *found, stderr))

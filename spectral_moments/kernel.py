@@ -27,14 +27,14 @@ def compiled(
 
     return decorate
 
-# %% ../nbs/18_kernel.ipynb #4db55b2e
+# %% ../nbs/18_kernel.ipynb #60080847
 LANES = 16  # lanes in one block
 CACHE = 24 * 1024  # bytes of R to keep in the level-1 cache
 GROUP = 8  # orders that are unrolled at once
 FULL = (0,) * GROUP  # as long as a group
-MARKS = 32  # column blocks of the way back, at most
+MARKS = 16  # column blocks of the way back, at most
 
-# %% ../nbs/18_kernel.ipynb #419af64d
+# %% ../nbs/18_kernel.ipynb #96e943e5
 def _pack(phi):
     "Tiles of a matrix (P, Q), each column by column: shape (P/2, 4 * Q/2), rounded up."
     P, Q = phi.shape
@@ -43,7 +43,7 @@ def _pack(phi):
         for j in range(2):
             part = phi[i::2, j::2]
             tiles[: part.shape[0], : part.shape[1], j, i] = part
-    return tiles.reshape(len(tiles), -1)
+    return tiles.reshape(len(tiles), 4 * tiles.shape[1])
 
 
 @compiled()
@@ -51,45 +51,50 @@ def _entries(x, j):
     "The four entries of tile `j` in a row of tiles."
     return x[4 * j], x[4 * j + 1], x[4 * j + 2], x[4 * j + 3]
 
-# %% ../nbs/18_kernel.ipynb #3792361c
-@compiled(fastmath={"contract"})
+# %% ../nbs/18_kernel.ipynb #a4e2910c
+@compiled(fastmath={"contract", "nnan", "nsz"})
 def _tile(x, y, R, C, before, after, path, orders):
-    "One tile: updates `R` and `C`; `before` the first order, `c` arrived with these values."
+    "Update `R` and `C` over one tile; `before` is what the order below passed on."
     x00, x10, x01, x11 = x
     y00, y10, y01, y11 = y
     for lane in range(LANES):
-        p00, p10 = before[lane], before[lane + LANES]
-        p01, p11 = before[lane + 2 * LANES], before[lane + 3 * LANES]
+        p00 = p10 = p01 = p11 = 0.0
+        if before is not None:  # decided when it is compiled
+            p00, p10 = before[lane], before[lane + LANES]
+            p01, p11 = before[lane + 2 * LANES], before[lane + 3 * LANES]
         for k in range(len(orders)):
-            i, j = lane + 2 * LANES * k, lane + 4 * LANES * (k - 1)
+            i, j = lane + 2 * LANES * k, lane + 2 * LANES * (len(orders) + k)
             if path is not None and k > 0:  # decided when it is compiled
-                path[j], path[j + LANES] = p00, p10
-                path[j + 2 * LANES], path[j + 3 * LANES] = p01, p11
+                path[i], path[i + LANES] = p11 * y11, p10 * y10
+                path[j], path[j + LANES] = p01 * y01, p00 * y00
             r, s, c, d = R[i], R[i + LANES], C[i], C[i + LANES]
             q00, c, r = c, c + r * x00, r + p00 * y00
             q10, d, r = d, d + r * x10, r + p10 * y10
             q01, c, s = c, c + s * x01, s + p01 * y01
             q11, d, s = d, d + s * x11, s + p11 * y11
-            R[i], R[i + LANES], C[i], C[i + LANES] = r, s, c, d
+            R[i], R[i + LANES] = r, s
+            if after is not None or k < len(orders) - 1:
+                C[i], C[i + LANES] = c, d
             p00, p10, p01, p11 = q00, q10, q01, q11
         if after is not None:
             after[lane], after[lane + LANES] = p00, p10
             after[lane + 2 * LANES], after[lane + 3 * LANES] = p01, p11
 
-# %% ../nbs/18_kernel.ipynb #854bfd26
+# %% ../nbs/18_kernel.ipynb #3710f7ea
 @compiled()
 def _tile_in_groups(x, y, R, C, before, spare, orders):
     "One tile of more than `GROUP` orders; `orders` are those of the last group."
-    size, done = 2 * LANES * GROUP, 0
+    size = 2 * LANES * GROUP
     after, other = spare[: 4 * LANES], spare[4 * LANES :]
-    for _ in range((len(R) - 1) // size):
+    _tile(x, y, R[:size], C[:size], before, after, None, FULL)
+    for done in range(size, len(R) - size, size):
         group = slice(done, done + size)
-        _tile(x, y, R[group], C[group], before, after, None, FULL)
-        before, after, other = after, other, after
-        done += size
-    _tile(x, y, R[done:], C[done:], before, after, None, orders)
+        _tile(x, y, R[group], C[group], after, other, None, FULL)
+        after, other = other, after
+    done = (len(R) - 1) // size * size
+    _tile(x, y, R[done:], C[done:], after, None, None, orders)
 
-# %% ../nbs/18_kernel.ipynb #007c9169
+# %% ../nbs/18_kernel.ipynb #d9d8893a
 @compiled()
 def _row(x, y, R, c, before, spare, orders):
     "One row of tiles from left to right."
@@ -103,15 +108,16 @@ def _row(x, y, R, c, before, spare, orders):
 @compiled()
 def _walk(x, y, R, C, start, marks, first, width, spare, orders):
     "All rows of tiles, for the tile columns from `first` on, in blocks of `width`."
-    none = np.zeros(4 * LANES)
     for block, left in enumerate(range(first, len(R), width)):
         if len(marks) > 0:
             marks[block] = C
         right = min(left + width, len(R))
         for i in range(len(x)):
-            before = start[i] if i < len(start) else none
             x_row, y_row = x[i, 4 * left : 4 * right], y[i, 4 * left : 4 * right]
-            _row(x_row, y_row, R[left:right], C[i], before, spare, orders)
+            if i < len(start):
+                _row(x_row, y_row, R[left:right], C[i], start[i], spare, orders)
+            else:
+                _row(x_row, y_row, R[left:right], C[i], None, spare, orders)
 
 # %% ../nbs/18_kernel.ipynb #29745816
 def _starts(weights):
@@ -134,7 +140,7 @@ def _advance(x, y, R, start, *, first=0, width=None, marks=None):
     last = (0,) * ((n_max - 1) % GROUP + 1)
     _walk(x, y, R.reshape(tiles, -1), C, start, marks, first, width, spare, last)
 
-# %% ../nbs/18_kernel.ipynb #03b41e20
+# %% ../nbs/18_kernel.ipynb #a6cb63a0
 def empty_state(
     n_columns,  # number of columns Q of the matrix
     n_lanes,  # number of lanes: start rows, closing columns or probes
@@ -151,7 +157,7 @@ def advance_state(
     leave,  # the same of the matrix that leaves rows; `enter` itself for a single matrix
     starts,  # start weight of each row and lane, shape (rows, n_lanes); None for zero
     *,
-    triangular=False,  # whether lane l asks only for columns > l
+    triangular=False,  # whether lane l is zero to the left of column l, and no row starts
     n_jobs=1,  # number of threads
 ):
     "Take the state over further rows by the streaming recurrence `eq-streaming`."
@@ -225,45 +231,50 @@ def _block_sums(enter, x, y, h, n_max):
     total = np.einsum("tkjl,tjl->k", R, _closing(enter, h, tiles))
     return CycleSums(total, None, None)
 
-# %% ../nbs/18_kernel.ipynb #b67c2445
-@compiled(fastmath={"contract"})
-def _undo(x, y, R, C, before, path, orders):
-    "Take `_tile` back; `path` receives `R` as each point of the tile found it."
+# %% ../nbs/18_kernel.ipynb #c16072ef
+@compiled(fastmath={"contract", "nnan", "nsz"})
+def _undo(x, y, R, C, before, lower, orders):
+    "Take `_tile` back; `lower` receives `R` between the two rows of the tile."
     x00, x10, x01, x11 = x
     y00, y10, y01, y11 = y
     for lane in range(LANES):
-        p00, p10 = before[lane], before[lane + LANES]
-        p01, p11 = before[lane + 2 * LANES], before[lane + 3 * LANES]
+        p00 = p10 = p01 = p11 = 0.0
+        if before is not None:
+            p00, p10 = before[lane], before[lane + LANES]
+            p01, p11 = before[lane + 2 * LANES], before[lane + 3 * LANES]
         for k in range(len(orders)):
-            i, j = lane + 2 * LANES * k, lane + 4 * LANES * k
-            c, d = C[i], C[i + LANES]
-            q00, q10 = c, d
+            i = lane + 2 * LANES * k
+            q00, q10 = C[i], C[i + LANES]
             r1 = R[i] - p10 * y10
             r0 = r1 - p00 * y00
-            c, d = c + r0 * x00, d + r1 * x10
-            q01, q11 = c, d
+            q01, q11 = q00 + r0 * x00, q10 + r1 * x10
             s1 = R[i + LANES] - p11 * y11
             s0 = s1 - p01 * y01
-            R[i], R[i + LANES], C[i], C[i + LANES] = r0, s0, c + s0 * x01, d + s1 * x11
-            if k < len(orders) - 1:  # no one enters a row after the last order
-                path[j], path[j + LANES] = r0, r1
-                path[j + 2 * LANES], path[j + 3 * LANES] = s0, s1
+            R[i], R[i + LANES] = r0, s0
+            if k < len(orders) - 1:
+                C[i], C[i + LANES] = q01 + s0 * x01, q11 + s1 * x11
+                lower[i], lower[i + LANES] = r1, s1
             p00, p10, p01, p11 = q00, q10, q01, q11
 
-# %% ../nbs/18_kernel.ipynb #1525b94c
+# %% ../nbs/18_kernel.ipynb #50e8b486
 @compiled(fastmath={"contract"})
-def _meet(R, V, x, row, column, orders):
-    "Add the cycles through one entry `x` to the sums of its row and its column."
-    for lane in range(LANES):
-        for n in range(len(orders)):
-            cycles = 0.0
-            for k in range(len(orders)):
-                if k <= n:
-                    cycles += R[lane + 4 * LANES * k] * V[lane + 4 * LANES * (n - k)]
-            row[lane + 2 * LANES * n] += cycles * x
-            column[lane + 2 * LANES * n] += cycles * x
+def _meet(R, V, row, column, orders):
+    "Add the cycles through two neighbouring entries to the sums of their row and columns."
+    for i in range(2 * LANES):
+        for pair in range(len(orders) // 2):
+            n = len(orders) - 1 - 2 * pair  # counted from 0, as in memory
+            upper = lower = 0.0
+            for k in range(len(orders) - 1):
+                if k < n:
+                    upper += R[i + 2 * LANES * k] * V[i + 2 * LANES * (n - k)]
+                if k < n - 1:
+                    lower += R[i + 2 * LANES * k] * V[i + 2 * LANES * (n - 1 - k)]
+            row[i + 2 * LANES * n] += upper
+            column[i + 2 * LANES * n] += upper
+            row[i + 2 * LANES * (n - 1)] += lower
+            column[i + 2 * LANES * (n - 1)] += lower
 
-# %% ../nbs/18_kernel.ipynb #f54cf8ea
+# %% ../nbs/18_kernel.ipynb #62c7d40d
 @compiled()
 def _turned(x, j):
     "The four entries of tile `j`, turned by 180 degrees."
@@ -271,40 +282,40 @@ def _turned(x, j):
 
 
 @compiled()
-def _walk_back(x, y, R, W, start, marks, width, rows, columns, orders, further):
+def _undo_row(x, y, R, c, before, lower, orders):
+    "One row of tiles taken back, from left to right."
+    for j in range(len(R)):
+        _undo(_entries(x, j), _entries(y, j), R[j], c, before, lower[j], orders)
+
+
+@compiled()
+def _meet_row(x, y, R, lower, W, v, upper_sums, lower_sums, columns, orders):
+    "One row of tiles from right to left, on what remains; it meets what came before."
+    size = R.shape[1]
+    arrivals = np.zeros(2 * size)
+    for j in range(len(R) - 1, -1, -1):
+        _tile(_turned(y, j), _turned(x, j), W[j], v, None, None, arrivals, orders)
+        _meet(R[j], arrivals[:size], upper_sums, columns[j], orders)
+        _meet(lower[j], arrivals[size:], lower_sums, columns[j], orders)
+
+
+@compiled()
+def _walk_back(x, y, R, W, start, marks, width, rows, columns, orders):
     "The way back of one block of lanes; adds to `rows` and `columns`."
-    size, none = R.shape[1], np.zeros(4 * LANES)
-    V, path, arrivals = (
-        np.zeros((len(x), size)),
-        np.empty((width, 2 * size)),
-        np.empty(2 * size),
-    )
+    V, lower = np.zeros((len(x), R.shape[1])), np.zeros((width, R.shape[1]))
     for block in range(len(marks) - 1, -1, -1):
         left, right = block * width, min((block + 1) * width, len(R))
+        r, w, sums = R[left:right], W[left:right], columns[left:right]
         for i in range(len(x) - 1, -1, -1):
-            before, c = start[i] if i < len(start) else none, marks[block, i]
-            for j in range(left, right):
-                x_j, y_j = _entries(x[i], j), _entries(y[i], j)
-                _undo(x_j, y_j, R[j], c, before, path[j - left], orders)
-            for j in range(right - 1, left - 1, -1):
-                x_j, y_j = _turned(x[i], j), _turned(y[i], j)
-                _tile(y_j, x_j, W[j], V[i], none, None, arrivals, orders)
-                for point in range(4):
-                    _meet(
-                        path[j - left, LANES * point :],
-                        arrivals[LANES * (3 - point) :],
-                        x[i, 4 * j + point],
-                        rows[i, LANES * (point % 2) :],
-                        columns[j, LANES * (point // 2) :],
-                        further,
-                    )
+            x_row, y_row = x[i, 4 * left : 4 * right], y[i, 4 * left : 4 * right]
+            if i < len(start):
+                _undo_row(x_row, y_row, r, marks[block, i], start[i], lower, orders)
+            else:
+                _undo_row(x_row, y_row, r, marks[block, i], None, lower, orders)
+            u, v = rows[2 * i], rows[2 * i + 1]
+            _meet_row(x_row, y_row, r, lower, w, V[i], u, v, sums, orders)
 
-# %% ../nbs/18_kernel.ipynb #be38551a
-def _by_order(sums):
-    "Sums over lanes of an array (tiles, n_max, 2, LANES): shape (n_max, 2 * tiles)."
-    return sums.sum(axis=3).swapaxes(0, 1).reshape(sums.shape[1], -1)
-
-
+# %% ../nbs/18_kernel.ipynb #b94d85ce
 def _block_influences(enter, x, y, h, n_max):
     "`CycleSums` of the cycles that start in rows h, ..., h + LANES - 1."
     x, y, start = x[h // 2 :], y[h // 2 :], _starts(np.eye(LANES))
@@ -315,23 +326,22 @@ def _block_influences(enter, x, y, h, n_max):
     _advance(x, y, R, start, width=width, marks=marks)
     close = _closing(enter, h, tiles)
     closed, W[:, 0] = R * close[:, None], close[:, ::-1]
-    rows, columns = np.zeros((len(x), size)), np.zeros((tiles, size))
+    rows, columns = np.zeros((2 * len(x), size)), np.zeros((tiles, size))
     state = R.reshape(tiles, size), W.reshape(tiles, size)
-    _walk_back(x, y, *state, start, marks, width, rows, columns, orders, orders[1:])
+    _walk_back(x, y, *state, start, marks, width, rows, columns, orders)
     return _gather(closed, rows, columns, h, enter.shape)
 
-
+# %% ../nbs/18_kernel.ipynb #53358f47
 def _gather(closed, rows, columns, h, shape):
-    "`CycleSums` of one block from the products that close cycles and those before."
-    parts = [_by_order(part.reshape(-1, *closed.shape[1:])) for part in (rows, columns)]
-    through_rows = np.zeros((closed.shape[1], h + parts[0].shape[1]))
-    through_columns = _by_order(closed)
-    through_rows[1:, h:] = parts[0][:-1]  # two rows at least
-    through_columns[1:] += parts[1][:-1]
-    starts = closed.sum(axis=(0, 2))[:, : through_rows.shape[1] - h]
-    through_rows[:, h : h + starts.shape[1]] += starts
+    "`CycleSums` of one block from the products that close cycles and from `_meet`."
+    n_max = closed.shape[1]
+    through = np.zeros((n_max, h + max(len(rows), LANES)))
+    through[:, h : h + len(rows)] = rows.reshape(-1, n_max, 2 * LANES).sum(axis=2).T
+    through[:, h : h + LANES] += closed.sum(axis=(0, 2))
+    columns = (columns.reshape(closed.shape) + closed).sum(axis=3)
+    columns = columns.swapaxes(0, 1).reshape(n_max, -1)
     return CycleSums(
-        starts.sum(axis=1), through_rows[:, : shape[0]], through_columns[:, : shape[1]]
+        closed.sum(axis=(0, 2, 3)), through[:, : shape[0]], columns[:, : shape[1]]
     )
 
 # %% ../nbs/18_kernel.ipynb #d60e0ff7

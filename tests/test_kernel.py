@@ -1,0 +1,196 @@
+"""What no reader of the chapter on the inner loop needs to see."""
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spectral_moments import kernel
+from spectral_moments.kernel import (
+    advance_state,
+    empty_state,
+    increasing_sums,
+    state_array,
+    state_from,
+)
+
+ORDERS = (1, 2, 5, 11)  # each length is compiled once
+
+
+def plain_state(enter, leave, starts, n_max):
+    """The streaming recurrence in numpy, shape (n_max, Q, lanes)."""
+    R = np.zeros((n_max, enter.shape[1], starts.shape[1]))
+    for a in range(len(enter)):
+        c = np.zeros((n_max + 1, starts.shape[1]))
+        c[0] = starts[a]
+        for b in range(enter.shape[1]):
+            r = R[:, b].copy()
+            R[:, b] += c[:-1] * leave[a, b]
+            c[1:] += r * enter[a, b]
+    return R
+
+
+def plain_sums(enter, leave, n_max):
+    """Sums over increasing cycles by the recurrence in numpy."""
+    R = plain_state(enter, leave, np.eye(len(enter)), n_max)
+    return np.einsum("kbh,hb->k", R, enter)
+
+
+def matrices(shape, seed, single):
+    """Positive entries: no cancellation, so that a relative tolerance is meant."""
+    enter, leave = np.random.default_rng(seed).random((2, *shape))
+    return enter, enter if single else leave
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    P=st.integers(1, 20),
+    Q=st.integers(1, 20),
+    seed=st.integers(0, 1000),
+    single=st.booleans(),
+    n_jobs=st.integers(1, 3),
+    data=st.data(),
+)
+def test_sums_and_influences(P, Q, seed, single, n_jobs, data):
+    n_max = data.draw(st.sampled_from([n for n in ORDERS if n <= min(P, Q)]))
+    enter, leave = matrices((P, Q), seed, single)
+    expected = plain_sums(enter, leave, n_max)
+    sums = increasing_sums(enter, leave, n_max, n_jobs=n_jobs)
+    np.testing.assert_allclose(sums.total, expected, rtol=1e-12)
+    assert sums.rows is None and sums.columns is None
+    total, rows, columns = increasing_sums(
+        enter, leave, n_max, influences=True, n_jobs=n_jobs
+    )
+    np.testing.assert_allclose(total, expected, rtol=1e-12)
+    assert rows.shape == (n_max, P) and columns.shape == (n_max, Q)
+    atol = 1e-9 * expected
+    for axis, through in enumerate((rows, columns)):
+        np.testing.assert_allclose(
+            through.sum(axis=1), np.arange(1, n_max + 1) * expected, rtol=1e-9
+        )
+        i = seed % through.shape[1]
+        without = [np.delete(x, i, axis) for x in (enter, leave)]
+        assert (abs(plain_sums(*without, n_max) + through[:, i] - expected) <= atol).all()
+
+
+@pytest.mark.parametrize("shape", [(33, 61), (61, 33), (48, 48)])
+def test_several_blocks(shape):
+    rng = np.random.default_rng(1)
+    enter, leave = rng.standard_normal((2, *shape))
+    sums = [increasing_sums(enter, leave, 5, influences=True, n_jobs=j) for j in (1, 2, 3)]
+    bound = plain_sums(abs(enter), abs(leave), 5)
+    assert (abs(sums[0].total - plain_sums(enter, leave, 5)) < 1e-13 * bound).all()
+    for i in (0, 15, 16, 31, 32):
+        without = [np.delete(x, i, 0) for x in (enter, leave)]
+        lost = sums[0].total - plain_sums(*without, 5)
+        assert (abs(sums[0].rows[:, i] - lost) < 1e-12 * bound).all()
+    for other in sums[1:]:
+        for x, y in zip(sums[0], other, strict=True):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_more_columns_than_marks():
+    """The way back with blocks wider than the cache would have them."""
+    phi = np.random.default_rng(2).random((6, 900))
+    total, rows, columns = increasing_sums(phi, phi, 5, influences=True)
+    np.testing.assert_allclose(total, plain_sums(phi, phi, 5), rtol=1e-12)
+    np.testing.assert_allclose(columns.sum(axis=1), np.arange(1, 6) * total, rtol=1e-11)
+    expected = total - increasing_sums(*[np.delete(phi, 3, 0)] * 2, 5).total
+    np.testing.assert_allclose(rows[:, 3], expected, rtol=1e-11)
+
+
+def test_any_layout_is_read():
+    phi = np.random.default_rng(3).random((20, 30))
+    wide = np.zeros((40, 90))
+    wide[::2, ::3] = phi
+    read_only = phi.copy()
+    read_only.flags.writeable = False
+    expected = increasing_sums(phi, phi, 5, influences=True)
+    for given_phi in (np.asfortranarray(phi), wide[::2, ::3], read_only):
+        for x, y in zip(
+            increasing_sums(given_phi, given_phi, 5, influences=True), expected, strict=True
+        ):
+            np.testing.assert_array_equal(x, y)
+
+
+def test_advance_is_called_after_each_block():
+    calls = []
+    phi = np.ones((33, 40))
+    increasing_sums(phi, phi, 2, advance=lambda: calls.append(1))
+    assert len(calls) == 3
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    P=st.integers(1, 20),
+    Q=st.integers(1, 20),
+    lanes=st.integers(1, 40),
+    seed=st.integers(0, 1000),
+    n_max=st.sampled_from(ORDERS),
+    single=st.booleans(),
+    started=st.booleans(),
+    n_jobs=st.integers(1, 3),
+    data=st.data(),
+)
+def test_state_in_batches(P, Q, lanes, seed, n_max, single, started, n_jobs, data):
+    enter, leave = matrices((P, Q), seed, single)
+    starts = np.random.default_rng(seed).random((P, lanes))
+    cut = data.draw(st.integers(0, P))
+    before = state_from(plain_state(enter, leave, starts, n_max))
+    if started:
+        state, weights = empty_state(Q, lanes, n_max), starts
+        expected = plain_state(enter, leave, starts, n_max)
+    else:  # from another state, without starts
+        state, weights = before, None
+        both = [np.concatenate([x, x]) for x in (enter, leave)]
+        expected = plain_state(*both, np.concatenate([starts, 0 * starts]), n_max)
+    for rows in (slice(cut), slice(cut, P)):
+        x = enter[rows]
+        y = x if single else leave[rows]
+        part = None if weights is None else weights[rows]
+        advance_state(state, x, y, part, n_jobs=n_jobs)
+    np.testing.assert_allclose(state_array(state, Q, lanes), expected, rtol=1e-12)
+
+
+def test_state_and_array():
+    array = np.random.default_rng(4).random((3, 7, 35))
+    state = state_from(array)
+    assert len(state) == 3
+    np.testing.assert_array_equal(state_array(state, 7, 35), array)
+
+
+CHILD = """
+import numpy as np
+from frozen.kernel import increasing_sums
+print(increasing_sums(np.ones((2, 3)), np.ones((2, 3)), 2).total)
+"""
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_without_a_place_for_the_cache(tmp_path, writable):
+    """Files stand where the folders of the cache would be."""
+    package, home = tmp_path / "frozen", tmp_path / "home"
+    package.mkdir()
+    shutil.copy(Path(kernel.__file__), package)
+    (package / "__init__.py").touch()
+    if not writable:
+        (package / "__pycache__").touch()
+    home.touch()
+    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
+    places = {name: str(home) for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA")}
+    child = subprocess.run(
+        [sys.executable, "-B", "-c", CHILD],
+        cwd=tmp_path,
+        env={**environment, **places, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+    )
+    assert child.returncode == 0, child.stderr
+    assert child.stdout == "[6. 3.]\n"
+    assert bool(list(package.rglob("*.nbi"))) == writable  # negative control
