@@ -38,11 +38,11 @@ from .results import Estimate, EstimateWarning
 from .sources import Source, look, open_source
 from .uncertainty import doubts
 
-# %% ../nbs/11_estimation.ipynb #20d92b20
+# %% ../nbs/11_estimation.ipynb #363fac25
 #: names of the methods, and the words that users of the package `dimensionality` know
 METHODS = ("auto", *FAMILIES)
 ALIASES = {"both": "auto", "row": "kv_row", "col": "kv_col"}
-LEAST, PRODUCTS, MOST = 2e10, 40, 2e12  # the budget of `auto`, in multiply-adds
+LEAST, PRODUCTS, MOST = 2e10, 100, 3e11  # the budget of `auto`, in multiply-adds
 ERRORS = 3.5  # what a value with its error costs, in values
 RUNS = 10  # views of a family whose cycles depend on the order, or of random pairs
 
@@ -51,7 +51,7 @@ def budget(
     P,  # number of rows
     Q,  # number of columns
 ):  # float
-    "Multiply-adds that `auto` spends: forty Gram products, within limits."
+    "Multiply-adds that `auto` spends: a hundred Gram products, within limits."
     short, long = sorted((P, Q))
     return min(max(LEAST, PRODUCTS * short**2 * long), MOST)
 
@@ -81,7 +81,7 @@ def price(
     weights = cycle_weights(n_max, (P, Q), labels, center and not pairs)
     return plan_cost(weights.graphs, P, Q)
 
-# %% ../nbs/11_estimation.ipynb #7c374ce8
+# %% ../nbs/11_estimation.ipynb #93d2867b
 def choose(
     shape,  # (T, P, Q)
     n_max,  # highest order
@@ -94,21 +94,21 @@ def choose(
     T, P, Q = shape
     pairs = center and not complete
     views = max(1 if T < 3 else 3, RUNS if pairs else 1)
-    left, highest, spent = budget(P, Q) / ERRORS, 0, 0.0
+    left, highest = budget(P, Q) / ERRORS, 0
     while whole and highest < min(n_max, 4 if center and complete else 5):
         cost = views * price("all_cycles", highest + 1, shape, center=center, pairs=pairs)
         if cost > left:
             break
-        highest, spent = highest + 1, cost
+        highest += 1
     names = ["all_cycles"] * highest
     if highest == n_max:
         return names, views
-    for name in ("increasing", "blocks"):
+    for name, most in (("increasing", LEAST / ERRORS), ("blocks", left)):
         one = price(name, n_max, shape, pairs=center)
-        if whole and one <= left - spent and (name == "blocks" or one < LEAST / ERRORS):
-            runs = int(np.clip((left - spent) / one, 1, RUNS))
+        if whole and one <= most:
+            runs = int(np.clip(most / one, 1, RUNS))
             return names + [name] * (n_max - highest), runs
-    return ["sketched"] * n_max, None
+    return names + ["sketched"] * (n_max - highest), None
 
 # %% ../nbs/11_estimation.ipynb #9d7c8afa
 def _check_side(values, size, name, side):
@@ -305,7 +305,7 @@ def _found(call, names, runs, stderr, rng, n_jobs, advance):
         names = ["increasing" if n in lost else name for n, name in enumerate(names)]
     return results, names, lost
 
-# %% ../nbs/11_estimation.ipynb #d8bb1397
+# %% ../nbs/11_estimation.ipynb #3a406fbd
 def _by_order(results, names, field):
     "One field of the results, order by order; None if a family has none."
     parts = [getattr(results[name], field) for name in names]
@@ -335,7 +335,10 @@ def _assembled(call, results, names, lost, stderr):
     parts = dict(stderr=unknown)
     sides = [_by_order(results, names, field) for field in ("rows", "columns")]
     if stderr and sides[0] is not None:
-        noise = results["sketched"].noise if "sketched" in results else None
+        noise = None
+        if "sketched" in results:  # other orders have none
+            mine = np.array([name == "sketched" for name in names])
+            noise = np.where(mine & mine[:, None], results["sketched"].noise, 0)
         parts = _errors(sides, call, noise)
         left = [
             1.0 if size is None else math.sqrt(1 - side.shape[1] / size)
