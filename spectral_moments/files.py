@@ -211,7 +211,7 @@ def _library(name):
         package = name.split(".")[0]
         raise ImportError(f"needs {package}: pip install {package}") from None
 
-# %% ../nbs/27_files.ipynb #426d833f
+# %% ../nbs/27_files.ipynb #5037f784
 def _npy_header(file, size):
     "Shape, order and type from the header, after a check against the size in bytes."
     version = np.lib.format.read_magic(file)
@@ -219,9 +219,10 @@ def _npy_header(file, size):
         raise ValueError(f"is a .npy file of version {version}, which no matrix needs")
     read = getattr(np.lib.format, f"read_array_header_{version[0]}_0")
     shape, fortran, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError("is not a plain .npy file: it holds Python objects")
     if dtype.kind not in "buifc":
-        what = "Python objects" if dtype.hasobject else f"an array of {dtype}"
-        raise ValueError(f"is not a plain .npy file: it has {what}, not of numbers")
+        raise ValueError(f"has an array of {dtype}, not of numbers")
     promised, left = math.prod(shape) * dtype.itemsize, size - file.tell()
     if min(shape, default=0) < 0 or promised > left:
         raise ValueError(f"its header promises the shape {shape}, and {left} bytes follow")
