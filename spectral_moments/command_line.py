@@ -112,7 +112,7 @@ def _problem(ndim, trials, several):
         return "leave out --trials, for it is one matrix"
     return None
 
-# %% ../nbs/25_command_line.ipynb #00aea278
+# %% ../nbs/25_command_line.ipynb #f2d90f0a
 def _estimate(arguments):
     "Carry out `spectral-moments estimate`."
     from spectral_moments.estimation import EstimateWarning, estimate
@@ -162,7 +162,8 @@ def _plot(result, path):
             "--plot needs matplotlib: pip install 'spectral_moments[plot]'"
         ) from None
     except Exception as error:
-        raise ValueError(f"{path}: the plot could not be drawn ({error})") from None
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"{path}: the plot could not be drawn ({reason})") from None
 
 # %% ../nbs/25_command_line.ipynb #ecf0cf8d
 def _simulate(arguments):

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-# %% ../nbs/27_files.ipynb #fe612ba2
+# %% ../nbs/27_files.ipynb #4c6ca306
 @contextlib.contextmanager
 def atomic_write(
     path,  # the file to write or to replace
@@ -42,8 +42,11 @@ def atomic_write(
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        if str(getattr(error, "filename", "")) == str(beside):
+            error.filename = str(path)  # the name that the caller knows
         raise
 
 
