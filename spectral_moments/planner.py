@@ -412,6 +412,7 @@ def evaluate(
     for k, given in enumerate(outer):
         _pull(plan, "", values, given)
         y = _leaves(plan, "", values, given)
+        y = 0 * next(iter(matrices.values())) if y is None else y  # nothing has a weight
         rows[k], columns[k] = sum([*rows[k], y.sum(1)]), sum([*columns[k], y.sum(0)])
     return GraphSums([totals[ref] for ref in plan.outputs], rows, columns)
 
