@@ -48,7 +48,7 @@ class Family(NamedTuple):
         True  # whether the rows are a sample; if not, centring takes all of them
     )
 
-# %% ../nbs/23_reduction.ipynb #e847c7a2
+# %% ../nbs/23_reduction.ipynb #93374832
 def _all_cycles(source, view, ask):
     "All cycles with distinct rows and columns."
     found = cycle_means(
@@ -81,8 +81,10 @@ def _increasing(source, view, ask):
 
     if source.place == "dask":  # without replicates: a sample has to tell the errors
         means = tree_means(*pair[:2], ask.n_max)
-        share = 1.0 if pair.counts is None else tree_means(*pair.counts, ask.n_max)
-        return Means(means / share), None
+        share = np.ones(ask.n_max)
+        if pair.counts is not None:
+            share = tree_means(*pair.counts, ask.n_max)
+        return ratio_means((means, None, None), (share, None, None)), None
     counts = [np.ones(ask.n_max), None, None]
     if pair.counts is not None:
         counts = sums(Pair(*pair.counts))
