@@ -921,4 +921,12 @@ d = { 'settings': { 'branch': 'main',
                                               'spectral_moments.uncertainty.usable': ( 'uncertainty.html#usable',
                                                                                        'spectral_moments/uncertainty.py'),
                                               'spectral_moments.uncertainty.variance_bound': ( 'uncertainty.html#variance_bound',
-                                                                                               'spectral_moments/uncertainty.py')}}}
+                                                                                               'spectral_moments/uncertainty.py')},
+            'spectral_moments.variance': { 'spectral_moments.variance.chebyshev_radius': ( 'variance.html#chebyshev_radius',
+                                                                                           'spectral_moments/variance.py'),
+                                           'spectral_moments.variance.cycle_variance': ( 'variance.html#cycle_variance',
+                                                                                         'spectral_moments/variance.py'),
+                                           'spectral_moments.variance.meeting_probability': ( 'variance.html#meeting_probability',
+                                                                                              'spectral_moments/variance.py'),
+                                           'spectral_moments.variance.variance_bound': ( 'variance.html#variance_bound',
+                                                                                         'spectral_moments/variance.py')}}}
