@@ -66,7 +66,7 @@ def error_shape(
         degrees = np.fmin(2 * v**2 / loose, sum(N - 1 for _, N in sides))
         return np.where(known, third / (6 * v**1.5), 0), np.where(known, degrees, np.inf)
 
-# %% ../nbs/08_uncertainty.ipynb #ca3f0866
+# %% ../nbs/08_uncertainty.ipynb #70030a6d
 LOG_SCALE, LEAST_DEGREES = 1.5, 3  # largest relative error there; degrees of freedom
 
 
@@ -95,18 +95,16 @@ def interval(
     m, s = _check_pair(values, stderr)
     if not 0 < level < 1:
         raise ValueError(f"level = {level} must lie between 0 and 1, for instance 0.95")
-    t, n = (
-        stdtrit(np.clip(degrees, LEAST_DEGREES, 1e6), (1 + level) / 2),
-        np.arange(1, len(m) + 1),
-    )
+    n, t = np.arange(1, len(m) + 1), np.clip(degrees, LEAST_DEGREES, 1e6)
+    t = stdtrit(t, (1 + level) / 2)
     down, up = (t / np.maximum(1 + sign * acceleration * t, 1 / 3) for sign in (1, -1))
-    r = np.divide(s, m, where=m > 0, out=np.full(len(m), np.inf))
-    step, rho = 1 - down / n * np.minimum(r, 1), np.clip(r, 1e-9, LOG_SCALE)
     with np.errstate(over="ignore"):
+        r = np.divide(s, m, where=m > 0, out=np.full(len(m), np.inf))
+        step, rho = 1 - down / n * np.minimum(r, 1), np.clip(r, 1e-9, LOG_SCALE)
         low = np.where(r < 1, m * np.sign(step) * abs(step) ** n, m - down * s)
         return low, m + s * np.expm1(rho * up) / rho
 
-# %% ../nbs/08_uncertainty.ipynb #1b75e66b
+# %% ../nbs/08_uncertainty.ipynb #e4be11fd
 USABLE_ERROR = 0.5  # relative standard error of an order that can be used, at most
 
 
@@ -124,10 +122,10 @@ def doubts(
     stderr,  # their standard errors
 ):  # list of sentences, empty if all orders are usable
     "Say in words which orders should not be trusted, and why."
-    values, stderr = _check_pair(values, stderr)
+    values, stderr = (x.tolist() for x in _check_pair(values, stderr))
     said, first = [], None
     for n, (m, s) in enumerate(zip(values, stderr), 1):
-        if np.isinf(s) or np.isnan(s + m):
+        if math.isinf(s) or math.isnan(s + m):
             said.append(f"m({n}): the data do not tell the error; lower n_max")
         elif m <= 0:
             said.append(
