@@ -1,4 +1,4 @@
-"""Time of all influences, as a ratio to one `increasing` call measured in the same run.
+"""Time of an estimate with its standard errors, as a ratio to the same without them.
 
 Run as a script: python benchmarks/bench_uncertainty.py
 Processor time on one thread is compared first, because it hardly depends on what else the
@@ -10,54 +10,34 @@ import time
 import numpy as np
 from common import Report, shortest
 
-from spectral_moments.recursion import increasing
-from spectral_moments.uncertainty import column_influences, row_influences, standard_errors
+from spectral_moments import Linear, estimate
 
-P, Q, N_MAX = 300, 600, 7
+N_MAX, SHAPES, MOST = 4, ((300, 600), (1000, 1000)), 4
 
 
-def ratios(n_jobs, clock, rounds=10):
-    """Times of row and column influences over that of one estimate."""
-    phi = np.random.default_rng(0).standard_normal((P, Q))
-    calls = {
-        "once": lambda: increasing(phi, N_MAX, n_jobs=n_jobs),
-        "rows": lambda: row_influences(phi, N_MAX, n_jobs=n_jobs),
-        "columns": lambda: column_influences(phi, N_MAX, n_jobs=n_jobs),
-    }
-    best = dict.fromkeys(calls, np.inf)
-    for _ in range(rounds):  # in turn, so that all see the same machine
-        for name, call in calls.items():
-            best[name] = min(best[name], shortest(call, 4, clock))
-    influences = calls["rows"](), calls["columns"]()
-    errors = shortest(lambda: standard_errors(*influences), 20, clock)
-    return (
-        best["rows"] / best["once"],
-        best["columns"] / best["once"],
-        errors / best["once"],
-    )
+def ratio(shape, clock, rounds=5):
+    """Time with errors over time without, the shortest of calls that alternate."""
+    phi = Linear(20).sample(*shape, np.random.default_rng(0))
+    best = dict.fromkeys((False, True), np.inf)
+    for _ in range(rounds):  # in turn, so that both see the same machine
+        for errors in best:
+            call = lambda errors=errors: estimate(phi, N_MAX, stderr=errors, random_state=0)
+            best[errors] = min(best[errors], shortest(call, 2, clock))
+    return best[True] / best[False]
 
 
 def main():
     report = Report("uncertainty")
-    runs = (
-        ("processor time, one thread", 1, time.process_time),
-        ("elapsed time, all cores", None, time.perf_counter),
-    )
-    for name, n_jobs, clock in runs:
-        rows, columns, errors = ratios(n_jobs, clock)
-        for claim, ratio, target in (
-            ("influences of all rows", rows, None),
-            ("influences of all columns", columns, None),
-            ("influences of all rows and columns", rows + columns, 6),
-            ("standard errors, given the influences", errors, None),
-        ):
+    clocks = {"processor": time.process_time, "elapsed": time.perf_counter}
+    for shape in SHAPES:
+        for name, clock in clocks.items():
             report.row(
-                f"{claim}, {name}",
-                ratio,
-                target,
-                sizes=f"{P} x {Q}, n_max = {N_MAX}",
-                baseline="one estimate by increasing cycles",
-                timing="shortest of 40, in turn",
+                f"estimate with standard errors, {name} time",
+                ratio(shape, clock),
+                MOST,
+                sizes=f"{shape[0]} x {shape[1]}, n_max = {N_MAX}",
+                baseline="the same without errors",
+                timing="shortest of 10, in turn",
             )
     report.save()
 

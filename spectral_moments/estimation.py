@@ -7,7 +7,7 @@ __all__ = ['METHODS', 'ALIASES', 'LEAST', 'PRODUCTS', 'MOST', 'ERRORS', 'CHEAP',
            'budget', 'price', 'choose', 'sampled_errors', 'stream_estimate', 'estimate', 'naive', 'kong_valiant',
            'increasing', 'all_cycles', 'sketched']
 
-# %% ../nbs/11_estimation.ipynb #200f3598
+# %% ../nbs/11_estimation.ipynb #cb594e4d
 import math
 import warnings
 
@@ -36,7 +36,7 @@ from spectral_moments.reduction import (
 )
 from .results import Estimate, EstimateWarning
 from .sources import Source, look, open_source
-from .uncertainty import doubts
+from .uncertainty import doubts, few_carry
 
 # %% ../nbs/11_estimation.ipynb #399862a5
 #: names of the methods, and the words that users of the package `dimensionality` know
@@ -314,7 +314,7 @@ def _found(call, names, runs, stderr, rng, n_jobs, advance):
         names = ["increasing" if n in lost else name for n, name in enumerate(names)]
     return results, names, lost
 
-# %% ../nbs/11_estimation.ipynb #3a406fbd
+# %% ../nbs/11_estimation.ipynb #b91e6cd6
 def _by_order(results, names, field):
     "One field of the results, order by order; None if a family has none."
     parts = [getattr(results[name], field) for name in names]
@@ -363,6 +363,10 @@ def _assembled(call, results, names, lost, stderr):
     notes = [*_notes(call, names), *_order_notes(scaled, lost, beyond, auto)]
     if stderr:
         notes += doubts(scaled, parts["stderr"])
+    if "replicates" in parts:
+        real = parts["stderr"] > 1e-9 * abs(np.nan_to_num(scaled))  # more than rounding
+        said = (few_carry(x[real], side) for x, side in zip(sides, ("rows", "columns")))
+        notes += [note for note in said if note]
     return Estimate(
         scaled,
         methods=list(names),
