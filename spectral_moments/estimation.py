@@ -314,7 +314,7 @@ def _found(call, names, runs, stderr, rng, n_jobs, advance):
         names = ["increasing" if n in lost else name for n, name in enumerate(names)]
     return results, names, lost
 
-# %% ../nbs/11_estimation.ipynb #b91e6cd6
+# %% ../nbs/11_estimation.ipynb #68cbbfc3
 def _by_order(results, names, field):
     "One field of the results, order by order; None if a family has none."
     parts = [getattr(results[name], field) for name in names]
@@ -364,7 +364,10 @@ def _assembled(call, results, names, lost, stderr):
     if stderr:
         notes += doubts(scaled, parts["stderr"])
     if "replicates" in parts:
-        real = parts["stderr"] > 1e-9 * abs(np.nan_to_num(scaled))  # more than rounding
+        size = abs(np.nan_to_num(scaled))
+        real = (parts["stderr"] > 1e-9 * size) & (
+            parts["stderr"] < size
+        )  # no rounding, no noise
         said = (few_carry(x[real], side) for x, side in zip(sides, ("rows", "columns")))
         notes += [note for note in said if note]
     return Estimate(

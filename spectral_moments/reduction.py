@@ -167,7 +167,7 @@ class Sides(NamedTuple):
     weights: np.ndarray = None  # a weight for each row or column
     groups: np.ndarray = None  # the number of the group of each row or column
 
-# %% ../nbs/23_reduction.ipynb #2b9a0d9c
+# %% ../nbs/23_reduction.ipynb #41cc8b7e
 def _by_group(groups, order):
     "Members of the groups, group by group in this order, and where each begins and ends."
     members = [np.flatnonzero(groups == g) for g in order]
@@ -207,13 +207,14 @@ def draw_view(
     elif rows.groups is not None:
         names = rng.permutation(rows.groups.max() + 1)
         first, row_edges = _by_group(rows.groups, names)
+    elif shuffled and P > Q and columns.groups is None:  # the shorter side is drawn first
+        order, first = (size - 1 - rng.permutation(size)[::-1] for size in (Q, P))
     elif shuffled:
         first = rng.permutation(P)
     if columns.groups is not None:
-        order, column_edges = _by_group(
-            columns.groups, rng.permutation(columns.groups.max() + 1)
-        )
-    elif shuffled:
+        names = rng.permutation(columns.groups.max() + 1)
+        order, column_edges = _by_group(columns.groups, names)
+    elif shuffled and order is None:
         order = rng.permutation(Q)
     weights = rows.weights, columns.weights
     weights = None if all(w is None for w in weights) else weights
