@@ -58,7 +58,7 @@ bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same 
 	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(BIN)/python $$f; done
 
 reproduce: $(STAMP) ## recompute every stored result (long)
-	@set -e; for f in studies/*.py; do echo "== $$f"; $(BIN)/python $$f; done
+	@set -e; for f in $(filter-out studies/common.py,$(wildcard studies/*.py)); do echo "== $$f"; $(BIN)/python $$f; done
 	$(BIN)/python -m spectral_moments.comparison all
 
 clean:              ## remove what was built, keep the environment

@@ -20,7 +20,7 @@ def kind_of(
     "Which kind of array `x` is; nothing is imported to find out."
     return type(x).__module__.partition(".")[0]
 
-# %% ../nbs/90_checks.ipynb #3469939d
+# %% ../nbs/90_checks.ipynb #320bc65d
 _COMPLEX = (
     "{} is complex; the moments are defined for real features: "
     "pass its real part, or stack real and imaginary parts as separate columns"
@@ -40,10 +40,11 @@ def _not_loaded(phi, name):
 def _to_array(phi, name):
     "`phi` as a numpy array of whatever dtype, or an error that says why not."
     if isinstance(phi, np.ma.MaskedArray):
-        raise TypeError(
-            f"{name} is a masked array, whose mask would be lost; "
-            f"pass {name}.filled(numpy.nan) to mark missing entries by NaN"
-        )
+        return _from_masked(phi)
+    if isinstance(phi, (list, tuple)) and any(
+        isinstance(x, np.ma.MaskedArray) for x in phi
+    ):
+        phi = [_to_array(x, name) for x in phi]
     if phi is None or isinstance(
         phi, (str, bytes, os.PathLike, dict, np.lib.npyio.NpzFile)
     ):
@@ -65,7 +66,14 @@ def _to_array(phi, name):
     except TypeError as error:
         raise TypeError(f"{name} cannot be made into an array: {error}") from None
 
-# %% ../nbs/90_checks.ipynb #e57a890c
+# %% ../nbs/90_checks.ipynb #c2736aeb
+def _from_masked(phi):
+    "A masked array with NaN in the place of what is masked."
+    if phi.dtype.kind not in "buif":
+        return phi.data  # refused for its dtype
+    return phi.astype(np.result_type(phi.dtype, np.float16)).filled(np.nan)
+
+
 def _from_torch(phi, name):
     "A torch CPU tensor as a numpy array."
     if phi.device.type != "cpu":
@@ -116,7 +124,7 @@ def _to_real(phi, name, dtype):
     ):  # what overflows becomes infinite, and is refused below
         return np.ascontiguousarray(phi, dtype=dtype)
 
-# %% ../nbs/90_checks.ipynb #a1e039bb
+# %% ../nbs/90_checks.ipynb #117d7d3a
 def _check_finite(phi, name, missing):
     "Refuse infinities and, unless it marks missing entries, NaN."
     low, high = phi.min(), phi.max()
@@ -127,21 +135,21 @@ def _check_finite(phi, name, missing):
         )
     if not np.isnan(low):
         return
-    if not missing:
+    if missing is False:
         raise ValueError(
             f"{name} has NaN entries; missing entries are not supported by this function: "
             "use `estimate`, or drop the rows or columns that have them"
         )
-    if np.isnan(phi).all():
+    if missing is True and np.isnan(phi).all():
         raise ValueError(f"{name} has only NaN entries; nothing was observed")
 
-# %% ../nbs/90_checks.ipynb #4aab2a8c
+# %% ../nbs/90_checks.ipynb #d4480eab
 def check_trials(
     phi,  # array-like of real numbers, shape (P, Q) or (T, P, Q)
     *,
     name="phi",  # what the error messages call it
     dtype=np.float64,  # floating-point type to compute in
-    missing=False,  # whether NaN is allowed, as the mark of a missing entry
+    missing=False,  # whether NaN marks a missing entry; None: even if nothing else is left
 ):  # array of `dtype`, C-contiguous, shape (T, P, Q); shares memory with `phi` where it can
     "`phi` as an array of trials, or an error that names what is wrong with it."
     phi = _to_array(phi, name)

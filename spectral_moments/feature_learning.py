@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from . import spectrum, trials
+from . import estimation, spectrum
 from spectral_moments.checks import (
     check_count,
     check_matrix,
@@ -434,8 +434,8 @@ def _measure(phi, n_max, n_permutations, key):
     )
     return np.concatenate(
         [
-            trials.naive(phi / size, n_max),
-            trials.increasing(phi / size, n_max, n_jobs=1, **options()),
+            estimation.naive(phi / size, n_max),
+            estimation.increasing(phi / size, n_max, n_jobs=1, **options()),
             first_moment_powers(phi / size, n_max, **options(1)),
             [size],
             spectrum.participation_ratio(phi),

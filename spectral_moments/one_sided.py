@@ -11,7 +11,7 @@ import numpy as np
 from .plugin import without_mean
 from .sources import ratio_means
 
-# %% ../nbs/03_one_sided.ipynb #1f99ba1a
+# %% ../nbs/03_one_sided.ipynb #807a368a
 def increasing_rows(
     enter,  # matrix (P, Q) by which rows are entered
     leave,  # matrix (P, Q) by which rows are left; the same object for one trial
@@ -19,7 +19,7 @@ def increasing_rows(
 ):  # array over n
     "`eq-kv-trace` for n = 1..n_max, features fully observed."
     P, Q = enter.shape
-    gram = leave @ enter.T / Q
+    gram = np.asarray(leave @ enter.T) / Q
     upper = np.triu(gram, k=1)
     values = [np.trace(gram) / P]
     X = upper * (2 / (P * (P - 1))) if n_max > 1 else None

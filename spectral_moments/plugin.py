@@ -12,7 +12,7 @@ import numpy as np
 
 from .sources import Pair, ratio_means
 
-# %% ../nbs/02_plugin.ipynb #4d2378de
+# %% ../nbs/02_plugin.ipynb #dd0ec2a1
 def naive_sums(
     enter,  # matrix (P, Q) by which rows are entered
     leave,  # matrix (P, Q) by which rows are left; the same object for one trial
@@ -20,7 +20,7 @@ def naive_sums(
 ):  # array over n: the sum over all cycles, repeated rows and columns too, over P^n Q^n
     "Traces of powers of the Gram matrix, `eq-naive`."
     P, Q = enter.shape
-    gram = (leave @ enter.T if P <= Q else enter.T @ leave) / (P * Q)
+    gram = np.asarray(leave @ enter.T if P <= Q else enter.T @ leave) / (P * Q)
     if leave is enter:
         eigenvalues = np.linalg.eigvalsh(gram).clip(0)
         return (eigenvalues[:, None] ** np.arange(1, n_max + 1)).sum(axis=0)

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['fourier_features', 'check_covariance', 'principal_axes', 'log_rates', 'log_moments', 'lightest_indices',
-           'spectrum_levels', 'largest_eigenvalues', 'hermite_functions', 'RBF']
+           'spectrum_levels', 'largest_eigenvalues', 'hermite_functions', 'RBF', 'relu_levels', 'ReLU']
 
-# %% ../nbs/15_rbf.ipynb #a0d75ff3
+# %% ../nbs/15_rbf.ipynb #75d90292
 import heapq
 import itertools
 import math
@@ -14,6 +14,7 @@ import math
 import numpy as np
 from scipy.linalg import cholesky, eigvalsh, solve_triangular
 from scipy.spatial.distance import cdist
+from scipy.special import binom, eval_gegenbauer, gammaln
 
 from .checks import check_count, check_random_state
 
@@ -307,3 +308,71 @@ class RBF:
                 f"{name} has shape {x.shape}; it must be (number of inputs, {self.dim})"
             )
         return x @ self.axes.T
+
+# %% ../nbs/15_rbf.ipynb #d6778165
+def relu_levels(
+    dim,  # dimension d of the inputs, at least 3
+    degree,  # highest degree
+):  # (eigenvalues, multiplicities), arrays over the degrees 0, 1, 2, 4, 6, ...
+    "Eigenvalues of the rectified features by Funk-Hecke, `eq-relu-spectrum`."
+    order = np.concatenate([[0, 1], np.arange(2, degree + 1, 2)])
+    nodes, weights = np.polynomial.legendre.leggauss(degree + dim + 40)
+    theta, weights = np.pi / 4 * (nodes + 1), np.pi / 4 * weights  # where u > 0
+    u, density = np.cos(theta), np.sin(theta) ** (dim - 2)
+    alpha = dim / 2 - 1
+    P = eval_gegenbauer(order[:, None], alpha, u)
+    P /= eval_gegenbauer(order[:, None], alpha, 1.0)  # so that P(1) = 1
+    whole = np.exp(gammaln(dim / 2 - 0.5) - gammaln(dim / 2)) * np.sqrt(np.pi)
+    c = P @ (weights * density * u) / whole
+    sizes = (2 * order + dim - 2) / (dim - 2) * binom(order + dim - 3, order)
+    return 2 * dim * c**2, np.rint(sizes)
+
+# %% ../nbs/15_rbf.ipynb #21d11b74
+class ReLU:
+    "Rectified features on the sphere: phi(x, w) = sqrt(2 scale) max(0, w.x), |x| = 1."
+
+    def __init__(
+        self,
+        dim,  # dimension d of inputs and weights, at least 3
+        *,
+        scale=1.0,  # the trace m(1)
+    ):
+        self.dim, self.scale = check_count(dim, "dim", least=3), float(scale)
+        if not (np.isfinite(self.scale) and self.scale > 0):
+            raise ValueError(f"scale = {scale} must be positive and finite: it is m(1)")
+
+    def sample(
+        self,
+        P,  # number of inputs (rows)
+        Q,  # number of features (columns)
+        random_state=None,  # None, an int or a numpy Generator
+    ):  # measurement matrix, shape (P, Q)
+        "Draw inputs and weights and evaluate phi."
+        rng = check_random_state(random_state)
+        x = rng.standard_normal((check_count(P, "P"), self.dim))
+        w = rng.standard_normal((check_count(Q, "Q"), self.dim))
+        x /= np.linalg.norm(x, axis=1, keepdims=True)
+        return np.sqrt(2 * self.scale) * np.maximum(x @ w.T, 0)
+
+    def eigenvalues(
+        self,
+        count,  # how many, with multiplicity; there is no end to them
+    ):  # the largest eigenvalues of the operator, in decreasing order
+        "Eigenvalues of the kernel integral operator."
+        count, degree = check_count(count, "count"), 8
+        while (levels := relu_levels(self.dim, degree))[1].sum() < count:
+            degree *= 2
+        values, sizes = levels
+        whole = np.repeat(values, np.minimum(sizes, count).astype(int))
+        return self.scale * -np.sort(-whole)[:count]
+
+    def moments(
+        self,
+        n_max,  # highest order
+    ):  # array whose entry n - 1 is m(n)
+        "Spectral moments of the kernel integral operator; m(1) = k(x, x) is exact."
+        n = np.arange(1, check_count(n_max, "n_max") + 1)
+        values, sizes = relu_levels(self.dim, 200)
+        m = sizes @ values[:, None] ** n
+        m[0] = 1.0
+        return m * self.scale**n

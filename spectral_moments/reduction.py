@@ -6,7 +6,7 @@
 __all__ = ['FAMILIES', 'SPLITS', 'REPLICATED', 'Request', 'Family', 'trial_splits', 'Sides', 'draw_view', 'Reduced', 'reduce',
            'jackknife_covariance']
 
-# %% ../nbs/23_reduction.ipynb #6f373e3b
+# %% ../nbs/23_reduction.ipynb #9473660a
 import itertools
 import math
 from typing import NamedTuple
@@ -14,12 +14,13 @@ from typing import NamedTuple
 import numpy as np
 
 from .blocks import balance, block_means
+from .cluster import gathered, tree_means
 from .kernel import increasing_sums
 from .one_sided import one_sided_means
 from .partitions import cycle_means
 from .plugin import naive_means
 from .sketch import sketch_means
-from .sources import Pair, View, ratio_means
+from .sources import Means, Pair, View, ratio_means
 
 # %% ../nbs/23_reduction.ipynb #415cfc21
 class Request(NamedTuple):
@@ -47,7 +48,7 @@ class Family(NamedTuple):
         True  # whether the rows are a sample; if not, centring takes all of them
     )
 
-# %% ../nbs/23_reduction.ipynb #ca7084c1
+# %% ../nbs/23_reduction.ipynb #e847c7a2
 def _all_cycles(source, view, ask):
     "All cycles with distinct rows and columns."
     found = cycle_means(
@@ -78,6 +79,10 @@ def _increasing(source, view, ask):
         found = increasing_sums(*x, ask.n_max, influences=ask.replicates, n_jobs=ask.n_jobs)
         return [None if part is None else (part.T / scale.numbers).T for part in found]
 
+    if source.place == "dask":  # without replicates: a sample has to tell the errors
+        means = tree_means(*pair[:2], ask.n_max)
+        share = 1.0 if pair.counts is None else tree_means(*pair.counts, ask.n_max)
+        return Means(means / share), None
     counts = [np.ones(ask.n_max), None, None]
     if pair.counts is not None:
         counts = sums(Pair(*pair.counts))
@@ -89,9 +94,8 @@ def _increasing(source, view, ask):
 def _blocks(source, view, ask):
     "Cycles through increasing blocks, by matrix products."
     edges = dict(row_edges=view.row_edges, column_edges=view.column_edges)
-    return block_means(
-        view.pair(source), ask.n_max, replicates=ask.replicates, **edges
-    ), None
+    pair = gathered(view.pair(source))
+    return block_means(pair, ask.n_max, replicates=ask.replicates, **edges), None
 
 
 def _sketched(source, view, ask):
@@ -249,7 +253,7 @@ def _units(order, edges, groups, count):
         return groups[order[edges[:-1]]]
     return slice(None) if order is None else order
 
-# %% ../nbs/23_reduction.ipynb #2f332b49
+# %% ../nbs/23_reduction.ipynb #9b92f7ff
 REPLICATED = 4  # views whose replicates are computed, if the views differ by order only
 
 
@@ -302,7 +306,7 @@ def reduce(
             rounding = np.maximum(rounding, found.rounding)
         if added is not None:
             noise = added if noise is None else noise + added
-        if again:
+        if again and found.rows is not None:
             _collect(units, found, view, rows, columns)
         values = total / np.where(seen, seen, np.nan)
         shrink = np.array([1.0, 1.0])
@@ -329,14 +333,16 @@ def _collect(units, found, view, rows, columns):
     place = _units(view.columns, view.column_edges, columns.groups, None)
     units[1].add(found.columns - found.values[:, None], place)
 
-# %% ../nbs/23_reduction.ipynb #1eea86af
+# %% ../nbs/23_reduction.ipynb #2586b09a
 def jackknife_covariance(
     deviations,  # estimates without each unit minus the estimate, (n_max, units)
     population=None,  # size of the population the units were drawn from; None: infinite
+    stands_for=None,  # how many units each of these stands for; None: only for itself
 ):  # covariance matrix (n_max, n_max); infinite variance where it is not known
     "Covariance of the estimates of all orders that is due to one side."
-    count = deviations.shape[1]
-    d = deviations - deviations.mean(axis=1, keepdims=True)
+    weights = np.ones(deviations.shape[1]) if stands_for is None else stands_for
+    count, each = weights.sum(), deviations / weights  # what deleting a single one does
+    d = (each - (each * weights).sum(1, keepdims=True) / count) * np.sqrt(weights)
     known = np.isfinite(d).all(axis=1) & (count > 1)
     covariance = np.full((len(d), len(d)), np.nan)
     part = d[known]

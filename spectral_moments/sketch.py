@@ -5,9 +5,11 @@
 # %% auto #0
 __all__ = ['LANES', 'lane_weights', 'sketch_means']
 
-# %% ../nbs/22_sketch.ipynb #17744022
+# %% ../nbs/22_sketch.ipynb #6fe301b7
 import numpy as np
 
+from .checks import kind_of
+from .cluster import chain_lanes
 from spectral_moments.blocks import (
     BLOCKS,
     balance,
@@ -18,7 +20,7 @@ from spectral_moments.blocks import (
 )
 from .sources import Pair, ratio_means
 
-# %% ../nbs/22_sketch.ipynb #789c4fc4
+# %% ../nbs/22_sketch.ipynb #0cd4863a
 def _leading(read, blocks, V, rounds=3):
     "Leading directions (Q, rank) of the matrix that enters, and its squares by row, column."
     for _ in range(rounds):
@@ -29,6 +31,10 @@ def _leading(read, blocks, V, rounds=3):
             squares = pair.enter * pair.leave
             rows.append(squares.sum(1))
             columns = columns + squares.sum(0)
+        if kind_of(found) == "dask":
+            import dask
+
+            found, rows, columns = dask.compute(found, rows, columns)
         V = np.linalg.qr(found)[0] if V.shape[1] else V
     return V, np.concatenate(rows), columns
 
@@ -41,7 +47,7 @@ def lane_weights(
     rest = probes - V @ (V.T @ probes)
     return np.hstack([V, rest]), np.hstack([V, rest / probes.shape[1]])
 
-# %% ../nbs/22_sketch.ipynb #a90be73d
+# %% ../nbs/22_sketch.ipynb #25f722d3
 def _sketched_sums(read, blocks, edges, n_max, rng, rank, n_probes, shares):
     "Sums over cycles through blocks: total, by row, by column, and the noise of the total."
     Q = edges[-1]
@@ -49,15 +55,13 @@ def _sketched_sums(read, blocks, edges, n_max, rng, rank, n_probes, shares):
     V, *squares = _leading(read, blocks, V)
     n_probes = 2 if V.shape[1] == Q else n_probes  # nothing is left for them
     start, close = lane_weights(V, rng.choice([-1.0, 1.0], size=(Q, n_probes)))
-    found = walk_lanes(
-        read,
-        blocks,
-        lambda a, pair: (pair.enter @ start).T,
-        np.ascontiguousarray(close.T),
-        n_max,
-        edges,
-        shares=shares,
-    )
+    close = np.ascontiguousarray(close.T)
+    if kind_of(read(0).enter) == "dask":
+        pairs = [read(a) for a in blocks]
+        found = chain_lanes(pairs, start, close, n_max, edges, shares=shares)
+    else:
+        starts = lambda a, pair: (pair.enter @ start).T
+        found = walk_lanes(read, blocks, starts, close, n_max, edges, shares=shares)
     total, random = found.lanes.sum(1), found.lanes[:, V.shape[1] :]
     noise = np.atleast_2d(np.cov(random)) * n_probes
     total[0], noise[0], noise[:, 0] = squares[1].sum(), 0, 0  # m(1) needs no probes
@@ -67,7 +71,7 @@ def _sketched_sums(read, blocks, edges, n_max, rng, rank, n_probes, shares):
     rows[0], columns[0] = squares
     return total, rows, columns, noise
 
-# %% ../nbs/22_sketch.ipynb #27748ef3
+# %% ../nbs/22_sketch.ipynb #6ec15478
 LANES = 2**22  # bytes of the weights of the lanes in one block of rows
 
 
@@ -97,12 +101,15 @@ def sketch_means(
         found = [None if x is None else (x.T / unit).T for x in found]
         return found, noise / unit / unit[:, None]
 
-    found, noise = sums(lambda a: scale.scaled(view.pair(source, slices[a])))
+    if source.place == "dask":
+        whole = view.pair(source)
+        part = lambda a: whole.part(slices[a])
+    else:
+        part = lambda a: view.pair(source, slices[a])
+    found, noise = sums(lambda a: scale.scaled(part(a)))
     counts = [np.ones(n_max), None, None]
     if source.gaps or view.weights is not None:
-        counts, more = sums(
-            lambda a: scale.scaled(Pair(*view.pair(source, slices[a]).counts))
-        )
+        counts, more = sums(lambda a: scale.scaled(Pair(*part(a).counts)))
         ratio = found[0] / counts[0]
         noise = (noise + more * ratio * ratio[:, None]) / counts[0] / counts[0][:, None]
     elif replicates:

@@ -337,11 +337,12 @@ def _alike(x):
     error = math.hypot(near.std(), far.std()) / math.sqrt(len(far))
     return near.mean() - far.mean(), error
 
-# %% ../nbs/20_sources.ipynb #b9c83355
+# %% ../nbs/20_sources.ipynb #1a0f20b0
 def look(
     source,  # a source
     *,
     center=False,  # whether the mean is removed anyway
+    order=True,  # whether the order of the rows is that of the measurement
 ):  # generator of sentences
     "Doubts about the data, from a sample of it."
     T, P, Q = source.shape
@@ -367,7 +368,7 @@ def look(
             f"{copies} of {x.shape[0]} rows are exact copies of others, and copies are not "
             "independent inputs: drop them, or name what belongs together by groups"
         )
-    elif x.shape[0] > 19:
+    elif order and x.shape[0] > 19:
         start = (P - len(x)) // 2
         near = np.asarray(source.take(slice(start, start + len(x))))[:, :, columns]
         more, error = _alike(_half(near, source.gaps)[0])

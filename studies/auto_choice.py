@@ -3,27 +3,27 @@
 Writes results/auto_choice.json, the data of a figure in the chapter on estimation.
 """
 
-import json
 import math
 import os
-import platform
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
-import numba
 import numpy as np
-import scipy
 
 from spectral_moments import RBF, all_cycles, kong_valiant, naive
 from spectral_moments.partitions import cycle, graph_terms, make_plan
 from spectral_moments.recursion import permuted_estimates
 
 SEED = 2028
-N_MATRICES = 1000
 N_MAX = 6
 N_STORED = 2  # matrices whose single estimates are stored, for the check in the chapter
 PERMUTATIONS = (1, 4, 10, 16, 64, 256)
+SETTINGS = {
+    "n_matrices": 1000,
+    "n_max": N_MAX,
+    "permutations": PERMUTATIONS,
+    "cost": "multiply-adds of all orders up to n, over P^2 Q of one matrix product",
+}
 CASES = {
     "scarce": dict(dim=10, kernel_cov=1.0, shape=(30, 60)),
     "between": dict(dim=5, kernel_cov=0.25, shape=(75, 150)),
@@ -52,9 +52,9 @@ def costs(n, P, Q):
     return found | {"kv_row": 1 + max(n - 2, 0) * P / Q, "naive": 1 + 2 / 3 * P / Q}
 
 
-def estimates(process, shape, index):
-    "All estimates from matrix number `index`: a dict of arrays over n = 1..N_MAX."
-    rng = np.random.default_rng([SEED, index])
+def estimates(process, shape, seed):
+    "All estimates from one matrix: a dict of arrays over n = 1..N_MAX."
+    rng = np.random.default_rng(seed)
     phi = process.sample(*shape, rng)
     single = permuted_estimates(
         phi, N_MAX, n_permutations=max(PERMUTATIONS), random_state=rng, n_jobs=1
@@ -67,22 +67,23 @@ def estimates(process, shape, index):
     }
 
 
-def run(dim, kernel_cov, shape):
+def summary(run, name, dim, kernel_cov, shape):
     "One process: root-mean-square errors relative to the truth, and what they cost."
     process = RBF(dim, kernel_cov=kernel_cov)
     truth = process.moments(N_MAX)
-    drawn = [estimates(process, shape, index) for index in range(N_MATRICES)]
+    count = run.settings["n_matrices"]
+    drawn = run.repeat(name, lambda i: estimates(process, shape, [run.seed, i]), count)
     methods = {}
     for method in drawn[0]:
         squares = (np.array([d[method] for d in drawn]) / truth - 1) ** 2
         last = 5 if method == "all_cycles" else N_MAX
         rmse = np.sqrt(squares.mean(axis=0))
-        error = squares.std(axis=0, ddof=1) / np.sqrt(N_MATRICES) / (2 * rmse)
+        error = squares.std(axis=0, ddof=1) / np.sqrt(count) / (2 * rmse)
         methods[method] = {
             "rmse": rmse[:last].tolist(),
             "rmse_se": error[:last].tolist(),
             "cost": [costs(n, *shape)[method] for n in range(1, last + 1)],
-            "first_matrices": [d[method][:last].tolist() for d in drawn[:N_STORED]],
+            "first_matrices": [d[method][:last] for d in drawn[:N_STORED]],
         }
     return {
         "process": f"RBF({dim}, input_cov=1.0, kernel_cov={kernel_cov})",
@@ -92,21 +93,14 @@ def run(dim, kernel_cov, shape):
     }
 
 
+def measure(run):
+    "All processes."
+    return {"cases": {name: summary(run, name, **case) for name, case in CASES.items()}}
+
+
 if __name__ == "__main__":
-    packages = {"numpy": np, "scipy": scipy, "numba": numba}
-    output = {
-        "command": "python studies/auto_choice.py",
-        "seed": SEED,
-        "settings": {
-            "n_matrices": N_MATRICES,
-            "n_max": N_MAX,
-            "permutations": PERMUTATIONS,
-            "cost": "multiply-adds of all orders up to n, over P^2 Q of one matrix product",
-        },
-        "versions": {"python": platform.python_version()}
-        | {name: package.__version__ for name, package in packages.items()},
-        "cases": {name: run(**case) for name, case in CASES.items()},
-    }
-    path = Path(__file__).parents[1] / "results" / "auto_choice.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(output, indent=1) + "\n")
+    from common import main
+
+    raise SystemExit(
+        main(__file__, __doc__, measure, SETTINGS, SEED, quick={"n_matrices": 3})
+    )

@@ -4,16 +4,10 @@ Writes results/coverage.json, the table and the figure of the chapter on uncerta
 Takes about a quarter of an hour on two cores.
 """
 
-import json
-import platform
 import warnings
-from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import numpy as np
-import scipy
 
-from spectral_moments.checks import check_n_jobs
 from spectral_moments.partitions import all_cycles
 from spectral_moments.rbf import RBF
 from spectral_moments.recursion import increasing
@@ -38,6 +32,14 @@ CASES = {
     "d3": dict(dim=3, kernel_cov=0.25, shape=(75, 150), n_matrices=2000),
     "d5": dict(dim=5, kernel_cov=0.25, shape=(300, 600), n_matrices=1000),
 }
+SETTINGS = {
+    "n_max": N_MAX,
+    "n_max_low": N_LOW,
+    "n_permutations": N_PERMUTATIONS,
+    "levels": LEVELS,
+    "scales": SCALES,
+    "cases": CASES,
+}
 
 
 def covariance(phi, n_max, **options):
@@ -48,9 +50,9 @@ def covariance(phi, n_max, **options):
     )
 
 
-def estimates(process, shape, index):
+def estimates(process, shape, seed, index):
     "Estimates and covariances from matrix number `index`."
-    phi = process.sample(*shape, np.random.default_rng([SEED, index]))
+    phi = process.sample(*shape, np.random.default_rng([seed, index]))
     several = dict(n_permutations=N_PERMUTATIONS, random_state=index)
     return (
         increasing(phi, N_MAX, n_jobs=1),
@@ -124,12 +126,12 @@ def derived_coverage(values, covariances, truth):
     }
 
 
-def run(dim, kernel_cov, shape, n_matrices):
+def summary(run, name, dim, kernel_cov, shape, n_matrices):
     "One process: everything that the chapter shows."
     process = RBF(dim, kernel_cov=kernel_cov)
     truth = process.moments(N_MAX)
-    with ThreadPoolExecutor(check_n_jobs()) as pool:
-        drawn = list(pool.map(lambda i: estimates(process, shape, i), range(n_matrices)))
+    one = lambda index: estimates(process, shape, run.seed, index)
+    drawn = run.repeat(name, one, n_matrices)
     values, covariances, permuted, permuted_covariances, every = (
         np.array(part) for part in zip(*drawn)
     )
@@ -152,24 +154,16 @@ def run(dim, kernel_cov, shape, n_matrices):
     }
 
 
-if __name__ == "__main__":
+def measure(run):
+    "Both processes."
     warnings.simplefilter("ignore", RuntimeWarning)  # negative estimates are counted
-    output = {
-        "command": "python studies/coverage.py",
-        "seed": SEED,
-        "settings": {
-            "n_max": N_MAX,
-            "n_max_low": N_LOW,
-            "n_permutations": N_PERMUTATIONS,
-            "levels": LEVELS,
-            "scales": SCALES,
-        },
-        "versions": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
-        "cases": {name: run(**case) for name, case in CASES.items()},
-    }
-    path = Path(__file__).parents[1] / "results" / "coverage.json"
-    path.write_text(json.dumps(output, indent=1) + "\n")
+    cases = run.settings["cases"]
+    return {"cases": {name: summary(run, name, **case) for name, case in cases.items()}}
+
+
+QUICK = {"cases": {"d3": {"n_matrices": 4}, "d5": {"shape": (30, 60), "n_matrices": 4}}}
+
+if __name__ == "__main__":
+    from common import main
+
+    raise SystemExit(main(__file__, __doc__, measure, SETTINGS, SEED, quick=QUICK, jobs=2))

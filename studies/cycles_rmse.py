@@ -3,10 +3,6 @@
 Writes results/cycles_rmse.json, the data of a figure in the chapter on partitions.
 """
 
-import json
-import platform
-from pathlib import Path
-
 import numpy as np
 
 from spectral_moments.partitions import all_cycles
@@ -14,10 +10,10 @@ from spectral_moments.rbf import RBF
 from spectral_moments.recursion import increasing
 
 SEED = 2026
-N_MATRICES = 600
 N_MAX = 5
 N_STORED = 3  # matrices whose single estimates are stored, for the check in the chapter
 PERMUTATIONS = (1, 16, 256)
+SETTINGS = {"n_matrices": 600, "n_max": N_MAX, "permutations": PERMUTATIONS}
 CASES = {
     r"scarce: $d=10$, $\Sigma=I$, $30\times 60$": dict(
         dim=10, kernel_cov=1.0, shape=(30, 60)
@@ -28,9 +24,9 @@ CASES = {
 }
 
 
-def estimates(process, shape, index):
+def estimates(process, shape, seed, index):
     "All estimates from matrix number `index`."
-    phi = process.sample(*shape, np.random.default_rng([SEED, index]))
+    phi = process.sample(*shape, np.random.default_rng([seed, index]))
     found = {
         str(k): increasing(phi, N_MAX, n_permutations=k, random_state=index)
         for k in PERMUTATIONS
@@ -38,11 +34,12 @@ def estimates(process, shape, index):
     return found | {"all_cycles": all_cycles(phi, N_MAX)}
 
 
-def run(dim, kernel_cov, shape):
+def summary(run, title, dim, kernel_cov, shape):
     "One process: errors relative to the truth, standard errors, first estimates."
     process = RBF(dim, kernel_cov=kernel_cov)
     truth = process.moments(N_MAX)
-    drawn = [estimates(process, shape, index) for index in range(N_MATRICES)]
+    one = lambda index: estimates(process, shape, run.seed, index)
+    drawn = run.repeat(title, one, run.settings["n_matrices"])
     samples = {
         method: np.array([estimate[method] for estimate in drawn]) for method in drawn[0]
     }
@@ -66,18 +63,14 @@ def run(dim, kernel_cov, shape):
     }
 
 
+def measure(run):
+    "Both processes."
+    return {"cases": {title: summary(run, title, **case) for title, case in CASES.items()}}
+
+
 if __name__ == "__main__":
-    output = {
-        "command": "python studies/cycles_rmse.py",
-        "seed": SEED,
-        "settings": {
-            "n_matrices": N_MATRICES,
-            "n_max": N_MAX,
-            "permutations": PERMUTATIONS,
-        },
-        "versions": {"python": platform.python_version(), "numpy": np.__version__},
-        "cases": {title: run(**case) for title, case in CASES.items()},
-    }
-    path = Path(__file__).parents[1] / "results" / "cycles_rmse.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(output, indent=1) + "\n")
+    from common import main
+
+    raise SystemExit(
+        main(__file__, __doc__, measure, SETTINGS, SEED, quick={"n_matrices": 3})
+    )

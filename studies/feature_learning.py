@@ -12,19 +12,15 @@ With --centred it trains three seeds of three widths again, in the same way, and
 results/feature_learning_centred.json: participation ratios without the images' mean.
 """
 
-import argparse
 import json
 import os
-import platform
 import sys
 import time
 import zipfile
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from functools import partial
-from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
+from common import in_processes, make_parser, versions, write_json
 
 from spectral_moments.feature_learning import (
     Networks,
@@ -35,9 +31,10 @@ from spectral_moments.feature_learning import (
     train,
     watch,
 )
+from spectral_moments.files import atomic_write
 from spectral_moments.spectrum import participation_ratio
 
-ROOT = Path(__file__).parents[1]
+PARTS = Path(__file__).parent / "feature_learning_parts"
 SEEDS = 4
 TOGETHER = 3  # seeds trained together, as one stack of matrices
 DAMAGED = OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile
@@ -107,14 +104,6 @@ def read_part(parts, study, settings, seed, width):
         return None
 
 
-def write_atomically(path, save):
-    "Let `save` write to a file beside `path`, then put it in its place."
-    beside = path.with_name(f".{os.getpid()}-{path.name}")
-    with open(beside, "wb") as file:
-        save(file)
-    os.replace(beside, path)
-
-
 def train_group(study, settings, seeds, width, parts, folder=None):
     "Train the networks of one width for a few seeds together, and keep what was measured."
     import torch
@@ -139,8 +128,8 @@ def train_group(study, settings, seeds, width, parts, folder=None):
         part = {name: values[s] for name, values in found.items() if name != "epochs"}
         part |= {"epochs": found["epochs"], "seconds": seconds}
         part["settings"] = fingerprint(study, settings, width)
-        path = part_path(parts, study, seed, width)
-        write_atomically(path, partial(np.savez, **part))
+        with atomic_write(part_path(parts, study, seed, width)) as file:
+            np.savez(file, **part)
     return study, width, seeds, seconds
 
 
@@ -158,17 +147,6 @@ def missing(studies, n_seeds, parts):
                 if seeds:
                     tasks.append((study, settings, seeds, width))
     return tasks
-
-
-def versions():
-    "Versions of what computes."
-    import torch
-
-    return {
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": torch.__version__,
-    }
 
 
 def stored_seeds(output):
@@ -211,7 +189,7 @@ def merge(studies, parts, output, n_seeds, force=False):
         "command": f"python studies/feature_learning.py --seeds {n_seeds}",
         "arrays": "feature_learning.npz: shape (seeds, widths, epochs, ...)",
         "seed": "images: default_rng(seed), network: default_rng([seed, width])",
-        "versions": versions(),
+        "versions": versions("torch"),
         **about,
     }
     output = Path(output)
@@ -220,24 +198,10 @@ def merge(studies, parts, output, n_seeds, force=False):
         len(about[study]["seeds"]) < count for study, count in least.items()
     ):
         return False
-    path = output / "feature_learning.npz"
-    write_atomically(path, partial(np.savez_compressed, **arrays))
-    text = json.dumps(about, indent=1) + "\n"
-    write_atomically(
-        output / "feature_learning.json", lambda file: file.write(text.encode())
-    )
+    with atomic_write(output / "feature_learning.npz") as file:
+        np.savez_compressed(file, **arrays)
+    write_json(output / "feature_learning.json", about)
     return True
-
-
-def in_processes(function, tasks, jobs):
-    "Yield function(*task) for every task, from `jobs` processes; here if there is one."
-    if jobs == 1:
-        yield from (function(*task) for task in tasks)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(function, *task) for task in tasks]
-        for future in as_completed(futures):
-            yield future.result()
 
 
 def centred_width(settings, width, study="fashion", folder=None):
@@ -276,13 +240,11 @@ def centred(settings, output, *, study="fashion", jobs=1, folder=None, report=pr
         "command": "python studies/feature_learning.py --centred",
         "arrays": "shape (seeds, epochs, 2): participation ratio and its standard error",
         "seed": "images: default_rng(seed), network: default_rng([seed, width])",
-        "versions": versions(),
+        "versions": versions("torch"),
         "settings": settings,
         "widths": {str(width): found[width] for width in sorted(found)},
     }
-    text = json.dumps(about, indent=1) + "\n"
-    path = Path(output) / "feature_learning_centred.json"
-    write_atomically(path, lambda file: file.write(text.encode()))
+    write_json(Path(output) / "feature_learning_centred.json", about)
 
 
 def check_seeds(n_seeds, output, force):
@@ -317,27 +279,28 @@ def run(studies, n_seeds, *, parts, output, jobs=1, folder=None, force=False, re
 
 
 def main(arguments=None):
-    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser = make_parser(__doc__, jobs=os.cpu_count())
     parser.add_argument("--seeds", type=int, default=SEEDS, help="number of seeds")
-    parser.add_argument("--jobs", type=int, default=os.cpu_count(), help="processes")
     parser.add_argument("--data", help="folder of Fashion-MNIST")
-    parser.add_argument("--parts", default=ROOT / "studies" / "feature_learning_parts")
-    parser.add_argument("--output", default=ROOT / "results")
+    parser.add_argument("--parts", default=PARTS, help="folder of finished networks")
+    parser.add_argument("--quick", action="store_true", help="the digits only")
     parser.add_argument(
         "--centred", action="store_true", help="centred participation ratios, no moments"
-    )
-    parser.add_argument(
-        "--force", action="store_true", help="replace results that have more seeds"
     )
     given = parser.parse_args(arguments)
     if given.centred:
         return centred(CENTRED, given.output, jobs=given.jobs, folder=given.data)
+    studies = {"digits": STUDIES["digits"]} if given.quick else STUDIES
+    options = dict(jobs=given.jobs, folder=given.data, force=given.force)
     try:
         check_seeds(given.seeds, given.output, given.force)
     except ValueError as error:
         parser.error(str(error))
-    options = dict(jobs=given.jobs, folder=given.data, force=given.force)
-    run(STUDIES, given.seeds, parts=given.parts, output=given.output, **options)
+    try:
+        run(studies, given.seeds, parts=given.parts, output=given.output, **options)
+    except KeyboardInterrupt:
+        print("interrupted; the same command continues where it stopped", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -3,16 +3,11 @@
 Writes results/noise.json, the data of a figure in the chapter on trials.
 """
 
-import json
 import os
-import platform
-from pathlib import Path
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
-import numba
 import numpy as np
-import scipy
 
 from spectral_moments.rbf import RBF
 from spectral_moments.trials import (
@@ -23,11 +18,16 @@ from spectral_moments.trials import (
 )
 
 SEED = 2027
-N_MATRICES = 4000
 N_MAX = 7
 N_STORED = 2  # matrices whose single estimates are stored, for the check in the chapter
 DIM, KERNEL_COV = 3, 0.25
 SHAPES = ((75, 150), (75, 15))
+SETTINGS = {
+    "n_matrices": 4000,
+    "n_max": N_MAX,
+    "process": f"RBF({DIM}, input_cov=1.0, kernel_cov={KERNEL_COV})",
+    "noise": "standard normal; correlated: box of 11 columns over sqrt(11)",
+}
 ESTIMATORS = {
     "naive": lambda trials: naive(trials, N_MAX),
     "kv_row": lambda trials: kong_valiant(trials, N_MAX, sampled="rows"),
@@ -60,15 +60,16 @@ def estimates(shape, seed):
     )
 
 
-def run(shape):
+def summary(run, name, shape):
     "One size: mean, its standard error and variance of every estimate, and the truth."
-    drawn = np.array([estimates(shape, [SEED, index]) for index in range(N_MATRICES)])
+    count = run.settings["n_matrices"]
+    drawn = np.array(run.repeat(name, lambda i: estimates(shape, [run.seed, i]), count))
     mean, variance = drawn.mean(axis=0), drawn.var(axis=0, ddof=1)
     rows = {
         title: {
             method: {
                 "mean": mean[i, j].tolist(),
-                "se": np.sqrt(variance[i, j] / N_MATRICES).tolist(),
+                "se": np.sqrt(variance[i, j] / count).tolist(),
                 "variance": variance[i, j].tolist(),
             }
             for j, method in enumerate(ESTIMATORS)
@@ -79,21 +80,15 @@ def run(shape):
     return {"truth": truth, "rows": rows, "first_matrices": drawn[:N_STORED].tolist()}
 
 
+def measure(run):
+    "Both sizes."
+    names = {f"{P} x {Q}": (P, Q) for P, Q in SHAPES}
+    return {"shapes": {name: summary(run, name, shape) for name, shape in names.items()}}
+
+
 if __name__ == "__main__":
-    packages = {"numpy": np, "scipy": scipy, "numba": numba}
-    output = {
-        "command": "python studies/noise.py",
-        "seed": SEED,
-        "settings": {
-            "n_matrices": N_MATRICES,
-            "n_max": N_MAX,
-            "process": f"RBF({DIM}, input_cov=1.0, kernel_cov={KERNEL_COV})",
-            "noise": "standard normal; correlated: box of 11 columns over sqrt(11)",
-        },
-        "versions": {"python": platform.python_version()}
-        | {name: package.__version__ for name, package in packages.items()},
-        "shapes": {f"{P} x {Q}": run((P, Q)) for P, Q in SHAPES},
-    }
-    path = Path(__file__).parents[1] / "results" / "noise.json"
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(output, indent=1) + "\n")
+    from common import main
+
+    raise SystemExit(
+        main(__file__, __doc__, measure, SETTINGS, SEED, quick={"n_matrices": 3})
+    )

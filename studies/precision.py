@@ -3,15 +3,11 @@
 python studies/precision.py     writes results/precision.json
 """
 
-import json
 import math
-from pathlib import Path
 
-import numba
 import numpy as np
 from numba import njit
 
-import spectral_moments
 from spectral_moments.scale import Stream
 
 SETTINGS = {
@@ -21,7 +17,6 @@ SETTINGS = {
     "rows": [1_000, 10_000, 100_000, 1_000_000],
 }
 SEED = 11
-PATH = Path(__file__).parent.parent / "results" / "precision.json"
 
 
 @njit
@@ -78,17 +73,17 @@ def doubled(R, R_low, P):
     return [sums[n - 1] / (math.comb(P, n) * math.comb(Q, n)) for n in range(1, n_max + 1)]
 
 
-def draw(n_rows):
+def draw(n_rows, seed):
     "Rows of a linear process in 5 dimensions; fewer rows are the first of more."
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(seed)
     features = rng.standard_normal((SETTINGS["n_features"], 5))
     return rng.standard_normal((n_rows, 5)) @ features.T
 
 
-def compare(rows):
+def compare(rows, seed):
     "Estimates by `Stream` and in double-double numbers after each number of rows."
     Q, n_max = SETTINGS["n_features"], SETTINGS["n_max"]
-    phi = draw(max(rows))
+    phi = draw(max(rows), seed)
     stream, done, found = Stream(Q, n_max, mergeable=False), 0, []
     R, R_low = np.zeros((n_max, Q, Q)), np.zeros((n_max, Q, Q))
     for P in rows:
@@ -99,20 +94,17 @@ def compare(rows):
         found.append(
             {"rows": P, "values": exact.tolist(), "relative_error": error.tolist()}
         )
-        print(P, exact, error)
     return found
 
 
+def measure(run):
+    "All numbers of rows."
+    return {"points": run.once("points", compare, run.settings["rows"], run.seed)}
+
+
 if __name__ == "__main__":
-    result = {
-        "command": "python studies/precision.py",
-        "settings": SETTINGS,
-        "seed": SEED,
-        "versions": {
-            "spectral_moments": spectral_moments.__version__,
-            "numpy": np.__version__,
-            "numba": numba.__version__,
-        },
-        "points": compare(SETTINGS["rows"]),
-    }
-    PATH.write_text(json.dumps(result, indent=1) + "\n")
+    from common import main
+
+    raise SystemExit(
+        main(__file__, __doc__, measure, SETTINGS, SEED, quick={"rows": [1000]})
+    )

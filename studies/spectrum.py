@@ -4,9 +4,6 @@ Writes results/spectrum.json, the figures and tables of the chapter on the spect
 Takes about five minutes on one core.
 """
 
-import json
-import platform
-from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -47,6 +44,15 @@ SENSITIVITY = {
 }
 CURVE = {"sizes": [50, 100, 200, 400, 800], "orders": [2, 4, 8], "n_matrices": 30}
 COVERAGE = {"level": 0.9, "ridges": [0.03, 0.1, 0.3, 1.0], "n_matrices": 300}
+SETTINGS = {
+    "orders": ORDERS,
+    "n_grid": 500,
+    "panels": PANELS,
+    "pooled": POOLED,
+    "sensitivity": SENSITIVITY,
+    "curve": CURVE,
+    "coverage": COVERAGE,
+}
 
 
 class TwoLevels:
@@ -96,13 +102,13 @@ def summary(found, truth):
     }
 
 
-def panel(name, shape, count, upper, n_matrices):
+def panel(base, name, shape, count, upper, n_matrices):
     "All methods on one process."
     process, number = PROCESSES[name.split()[0]], 10 + list(PANELS).index(name)
     truth = process.eigenvalues(count)
     found, moments = {}, []
     for index in range(n_matrices):
-        phi = process.sample(*shape, np.random.default_rng([SEED, number, index]))
+        phi = process.sample(*shape, np.random.default_rng([base, number, index]))
         est = Estimate(phi, ORDERS)
         moments.append(est.values)
         spectrum = np.linalg.svd(phi, compute_uv=False) ** 2 / phi.size
@@ -131,10 +137,10 @@ def panel(name, shape, count, upper, n_matrices):
     }
 
 
-def pooled(sizes, groups):
+def pooled(base, sizes, groups):
     "The 20 x 20 panel from the mean of the moments of many matrices."
     process, truth = PROCESSES["Fourier"], PROCESSES["Fourier"].eigenvalues(50)
-    rng = np.random.default_rng([SEED, 1])
+    rng = np.random.default_rng([base, 1])
     draws = [
         increasing(process.sample(20, 20, rng), ORDERS, n_jobs=1)
         for _ in range(groups * max(sizes))
@@ -165,9 +171,9 @@ def padded_error(found, truth):
     ).sum()
 
 
-def sensitivity(count, n_grid, orders, n_matrices):
+def sensitivity(base, count, n_grid, orders, n_matrices):
     "Total error for the two-level process as one setting varies."
-    process, rng = PROCESSES["two"], np.random.default_rng([SEED, 2])
+    process, rng = PROCESSES["two"], np.random.default_rng([base, 2])
     draws = [
         increasing(process.sample(100, 100, rng), ORDERS, n_jobs=1)
         for _ in range(n_matrices)
@@ -192,9 +198,9 @@ def sensitivity(count, n_grid, orders, n_matrices):
     return result
 
 
-def curve(sizes, orders, n_matrices):
+def curve(base, sizes, orders, n_matrices):
     "Total error and bound for the two-level process as the matrix grows."
-    process, rng = PROCESSES["two"], np.random.default_rng([SEED, 3])
+    process, rng = PROCESSES["two"], np.random.default_rng([base, 3])
     truth, exact = process.eigenvalues(20), process.moments(ORDERS)
     result = {"constant": [], "empirical": []}
     result |= {f"{kind} {k}": [] for k in orders for kind in ("error", "bound")}
@@ -232,14 +238,14 @@ def covered(bounds, truth):
     }
 
 
-def coverage(process, shape, n_max, seed, *, level, ridges, n_matrices):
+def coverage(base, process, shape, seed, *, level, ridges, n_matrices):
     "How often bounds and intervals hold the truth."
     eigenvalues = process.eigenvalues(20 if isinstance(process, Linear) else 20000)
     m, norm, z = process.moments(2), eigenvalues[0], scipy.special.ndtri((1 + level) / 2)
     norms, dimensions, ratios = [], {r: [] for r in ridges}, {False: [], True: []}
     for index in range(n_matrices):
-        phi = process.sample(*shape, np.random.default_rng([SEED, seed, index]))
-        est = Estimate(phi, n_max)
+        phi = process.sample(*shape, np.random.default_rng([base, seed, index]))
+        est = Estimate(phi, 5)
         norms.append(operator_norm(est, level=level))
         for r in ridges:
             bounds = effective_dimension(est, r * norm, level=level)
@@ -261,34 +267,38 @@ def coverage(process, shape, n_max, seed, *, level, ridges, n_matrices):
     return result
 
 
+COVERED = {
+    "linear 100 x 100": (PROCESSES["linear"], (100, 100), 4),
+    "Fourier 150 x 300": (RBF(3, kernel_cov=0.25), (150, 300), 5),
+}
+
+
+def measure(run):
+    "Everything that the chapter shows."
+    seed, settings = run.seed, run.settings
+    result = {"panels": {}, "coverage": {}}
+    for name, options in settings["panels"].items():
+        result["panels"][name] = run.once(name, panel, seed, name, **options)
+    for part in (pooled, sensitivity, curve):
+        key = part.__name__
+        result[key] = run.once(key, part, seed, **settings[key])
+    for name, case in COVERED.items():
+        key = f"coverage {name}"
+        found = run.once(key, coverage, seed, *case, **settings["coverage"])
+        result["coverage"][name] = found
+    return result
+
+
+FEW = {"n_matrices": 2}
+QUICK = {
+    "panels": {name: FEW for name in PANELS},
+    "pooled": {"sizes": [1, 2], "groups": 2},
+    "sensitivity": FEW,
+    "curve": FEW | {"sizes": [50, 100]},
+    "coverage": FEW,
+}
+
 if __name__ == "__main__":
-    output = {
-        "command": "python studies/spectrum.py",
-        "seed": SEED,
-        "settings": {
-            "orders": ORDERS,
-            "n_grid": 500,
-            "panels": PANELS,
-            "pooled": POOLED,
-            "sensitivity": SENSITIVITY,
-            "curve": CURVE,
-            "coverage": COVERAGE,
-        },
-        "versions": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
-        "panels": {name: panel(name, **options) for name, options in PANELS.items()},
-        "pooled": pooled(**POOLED),
-        "sensitivity": sensitivity(**SENSITIVITY),
-        "curve": curve(**CURVE),
-        "coverage": {
-            "linear 100 x 100": coverage(PROCESSES["linear"], (100, 100), 5, 4, **COVERAGE),
-            "Fourier 150 x 300": coverage(
-                RBF(3, kernel_cov=0.25), (150, 300), 5, 5, **COVERAGE
-            ),
-        },
-    }
-    path = Path(__file__).parents[1] / "results" / "spectrum.json"
-    path.write_text(json.dumps(output, indent=1) + "\n")
+    from common import main
+
+    raise SystemExit(main(__file__, __doc__, measure, SETTINGS, SEED, quick=QUICK))

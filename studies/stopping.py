@@ -3,14 +3,10 @@
 python studies/stopping.py     writes results/stopping.json, in about two minutes
 """
 
-import json
-import platform
 import warnings
-from pathlib import Path
 
 import numpy as np
 
-import spectral_moments
 from spectral_moments.partitions import all_cycles
 from spectral_moments.rbf import RBF
 from spectral_moments.results import EstimateWarning
@@ -28,12 +24,11 @@ SETTINGS = {
     },
 }
 SEED = 3
-PATH = Path(__file__).parent.parent / "results" / "stopping.json"
 
 
-def matrix():
+def matrix(seed):
     "The one matrix that is sketched over and over."
-    return RBF(3, kernel_cov=0.25).sample(*SETTINGS["shape"], random_state=SEED)
+    return RBF(3, kernel_cov=0.25).sample(*SETTINGS["shape"], random_state=seed)
 
 
 def difference(phi, exact, seed, options):
@@ -44,29 +39,21 @@ def difference(phi, exact, seed, options):
     return found.values[1] / exact - 1
 
 
-def main():
-    "Measure and write the file."
-    phi, cases = matrix(), {}
+def measure(run):
+    "Mean differences, with their errors."
+    phi, cases = matrix(run.seed), {}
     exact = all_cycles(phi, 2)[1]  # at order 2 every order of the rows gives the same
-    for name, options in SETTINGS["cases"].items():
-        seeds = range(SETTINGS["n_sketches"])
-        found = np.array([difference(phi, exact, seed, options) for seed in seeds])
+    for name, options in run.settings["cases"].items():
+        one = lambda seed, options=options: difference(phi, exact, seed, options)
+        found = np.array(run.repeat(name, one, run.settings["n_sketches"]))
         error = found.std(ddof=1) / np.sqrt(len(found))
         cases[name] = {"mean": found.mean(), "error": error, "first": found[:5].tolist()}
-        print(f"{name:28} {found.mean():+.5f} +- {error:.5f}", flush=True)
-    result = {
-        "command": "python studies/stopping.py",
-        "settings": SETTINGS,
-        "seed": SEED,
-        "versions": {
-            "spectral_moments": spectral_moments.__version__,
-            "numpy": np.__version__,
-            "python": platform.python_version(),
-        },
-        "cases": cases,
-    }
-    PATH.write_text(json.dumps(result, indent=1) + "\n")
+    return {"cases": cases}
 
 
 if __name__ == "__main__":
-    main()
+    from common import main
+
+    raise SystemExit(
+        main(__file__, __doc__, measure, SETTINGS, SEED, quick={"n_sketches": 5})
+    )

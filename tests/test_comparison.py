@@ -2,19 +2,16 @@
 
 import json
 import os
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import RESULTS, python
 
 from spectral_moments import comparison
 from spectral_moments.comparison import (
     STUDIES,
-    Checkpoint,
     Table,
     compare,
     draw_samples,
@@ -22,20 +19,20 @@ from spectral_moments.comparison import (
     read_study,
     run_study,
     signed_root,
+    stored_sizes,
     summary,
     tabulate,
+    worker_pool,
 )
 from spectral_moments.operators import Linear
 
-STORED = Path(__file__).resolve().parent.parent / "results"
-COMMAND = [sys.executable, "-W", "error", "-m", "spectral_moments.comparison"]
 SETTINGS = dict(estimators=["naive", "increasing", "all_cycles"], n_max=6, seed=3)
 SIZES = {(9, 12): 40, (15, 7): 30}
 
 
 def run(*arguments):
     "The command line in a process of its own."
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True)
+    return python("-W", "error", "-m", "spectral_moments.comparison", *arguments)
 
 
 @pytest.fixture(scope="module")
@@ -71,16 +68,24 @@ def test_samples_are_those_of_one_matrix(samples):
     assert len(np.unique(samples[9, 12][:, 0, 0])) == 40  # no seed is used twice
 
 
-def test_checkpoint_of_other_settings_is_not_used(tmp_path):
-    store = Checkpoint(tmp_path / "x", {"seed": 1})
-    store.add((4, 5, 0, 1), np.array([[[1.5, np.nan]]]))
-    np.testing.assert_array_equal(
-        Checkpoint(tmp_path / "x", {"seed": 1}).blocks[4, 5, 0, 1], [[[1.5, np.nan]]]
+def test_checkpoint_is_used_for_its_settings_and_kept_for_others(samples, tmp_path):
+    path, few = tmp_path / "x", {(9, 12): 40}
+    draw = lambda settings: draw_samples(
+        Linear(3), few, n_jobs=1, checkpoint=path, **settings
     )
-    assert Checkpoint(tmp_path / "x", {"seed": 2}).blocks == {}
-    assert Checkpoint(tmp_path / "x", {"seed": 1}).blocks == {}  # it was overwritten
-    (tmp_path / "x").write_text("")
-    assert Checkpoint(tmp_path / "x", {"seed": 1}).blocks == {}
+    first = draw(SETTINGS)
+    np.testing.assert_array_equal(first[9, 12], samples[9, 12])
+    text = path.read_text()
+    header, *lines = text.splitlines()
+    for i, line in enumerate(lines):
+        key, block = json.loads(line)
+        lines[i] = json.dumps([key, (2 * np.array(block)).tolist()])
+    path.write_text("\n".join([header, *lines, ""]))
+    np.testing.assert_array_equal(draw(SETTINGS)[9, 12], 2 * samples[9, 12])
+    path.write_text(text)
+    other = draw(SETTINGS | {"seed": 4})
+    assert not (other[9, 12] == samples[9, 12]).all()
+    assert (tmp_path / "x.1").read_text() == text
 
 
 def test_standard_errors_of_a_summary():
@@ -166,29 +171,43 @@ def test_progress_bar_needs_tqdm(monkeypatch):
 def test_environment_is_restored(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3")
     monkeypatch.delenv("MKL_NUM_THREADS", raising=False)
-    with comparison._workers(1):
+    with worker_pool(1):
         assert os.environ["OMP_NUM_THREADS"] == os.environ["MKL_NUM_THREADS"] == "1"
     assert os.environ["OMP_NUM_THREADS"] == "3" and "MKL_NUM_THREADS" not in os.environ
 
 
+# ends itself by the signal of Ctrl-C when the first block is in the file, so that the test
+# does not depend on how fast the blocks are
+INTERRUPTED = """
+import os, signal, sys
+from spectral_moments import comparison
+
+def add(self, key, part, add=comparison.Checkpoint.add):
+    add(self, key, part)
+    os.kill(os.getpid(), signal.SIGINT)
+
+if __name__ == "__main__":
+    comparison.Checkpoint.add = add
+    sys.exit(comparison.main())
+"""
+
+
 def test_command_line_interrupted_and_resumed(tmp_path):
     arguments = ["small_dim2", "--repetitions", "75"]
-    whole = run(*arguments, "--jobs", "2", "--output", str(tmp_path / "whole"))
+    whole = run(*arguments, "--jobs", "2", "--output", tmp_path / "whole")
     assert (whole.returncode, whole.stderr) == (0, "")
     path = Path(whole.stdout.strip())
     assert path == tmp_path / "whole" / "comparison_small_dim2.json"
 
     twice = tmp_path / "twice"
-    again = [*arguments, "--jobs", "1", "--output", str(twice)]
+    again = [*arguments, "--jobs", "1", "--output", twice]
     partial = twice / "comparison_small_dim2.partial"
-    with subprocess.Popen([*COMMAND, *again], stderr=subprocess.PIPE, text=True) as process:
-        while not partial.exists() or partial.read_text().count("\n") < 2:
-            assert process.poll() is None, "it ended before it could be interrupted"
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        assert "continues where it stopped" in process.communicate(timeout=30)[1]
-    assert process.returncode == 130
-    assert partial.read_text().count("\n") < 4 and not (twice / path.name).exists()
+    stopped = python("-c", INTERRUPTED, *again)
+    assert (stopped.returncode, stopped.stdout) == (130, "")
+    assert stopped.stderr.endswith("continues where it stopped\n")
+    assert partial.read_text().count("\n") == 2  # the settings and the first of 3 blocks
+    assert os.listdir(twice) == [partial.name]
+
     assert run(*again).returncode == 0
     assert (twice / path.name).read_bytes() == path.read_bytes()
     assert not partial.exists()
@@ -197,6 +216,73 @@ def test_command_line_interrupted_and_resumed(tmp_path):
     assert settings["command"].endswith("comparison small_dim2 --repetitions 75")
     assert settings["sizes"] == [[30, 60, 75]] and settings["seed"] == 77
     assert set(table.count) <= set(range(76)) and 75 in table.count
+
+
+@pytest.fixture
+def in_process(monkeypatch):
+    "Studies without worker processes, which take seconds to start."
+
+    def samples(process, sizes, *, checkpoint, n_jobs, progress, **settings):
+        Path(checkpoint).touch()
+        return {
+            size: np.array([one_matrix(process, size, i, **settings) for i in range(count)])
+            for size, count in sizes.items()
+        }
+
+    monkeypatch.setattr(comparison, "draw_samples", samples)
+
+
+def test_smaller_study_does_not_replace_a_larger_one(tmp_path, capsys, in_process):
+    options = ["--quiet", "--jobs", "1", "--output", str(tmp_path)]
+    call = lambda n, *more: comparison.main(
+        ["small_dim2", *options, *more, "--repetitions", n]
+    )
+    path = tmp_path / "comparison_small_dim2.json"
+    assert call("5") == 0
+    before = path.read_bytes()
+    assert call("4") == 1
+    assert "more matrices of size (30, 60)" in capsys.readouterr().err
+    assert path.read_bytes() == before and os.listdir(tmp_path) == [path.name]
+    assert call("5") == 0 and path.read_bytes() == before
+    assert call("6") == 0 and stored_sizes(path) == {(30, 60): 6}
+    assert call("4", "--force") == 0 and stored_sizes(path) == {(30, 60): 4}
+    path.write_text("damaged")
+    assert stored_sizes(path) == {} and call("3") == 0
+
+
+def test_figures_are_drawn_from_what_is_stored(tmp_path, monkeypatch, capsys):
+    def refuse(*_, **__):
+        raise AssertionError("nothing is to be computed")
+
+    monkeypatch.setattr(comparison, "compare", refuse)
+    stored = ["--output", str(RESULTS)]
+    for name in ("small_dim4", "main"):
+        path = tmp_path / f"{name}.png"
+        assert comparison.main([name, "--figure", str(path), *stored]) == 0
+        assert path.read_bytes().startswith(b"\x89PNG")
+        assert capsys.readouterr().out == f"{path}\n"
+    path.write_bytes(b"old")
+    for wrong, message in (("x.xyz", "unknown ending"), ("no/x.png", "No such file")):
+        assert comparison.main(["main", "--figure", str(tmp_path / wrong), *stored]) == 1
+        assert message in capsys.readouterr().err
+    monkeypatch.setattr(comparison, "draw_moments", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        comparison.main(["main", "--figure", str(path), *stored])
+    assert path.read_bytes() == b"old"
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert comparison.main(["main", "--figure", str(path), *stored]) == 1
+    assert "spectral_moments[plot]" in capsys.readouterr().err
+
+
+def test_figure_computes_what_is_missing(tmp_path, in_process):
+    options = ["--quiet", "--jobs", "1", "--output", str(tmp_path), "--repetitions"]
+    call = ["small_dim2", "--figure", str(tmp_path / "x.svg"), *options]
+    stored = tmp_path / "comparison_small_dim2.json"
+    for repetitions, expected in (("4", 4), ("3", 4), ("5", 5)):
+        assert comparison.main([*call, repetitions]) == 0
+        assert stored_sizes(stored) == {(30, 60): expected}
+    before = stored.read_bytes()
+    assert comparison.main(call[:-1]) == 0 and stored.read_bytes() == before
 
 
 def test_command_line_help_and_errors(tmp_path):
@@ -217,7 +303,7 @@ def test_command_line_help_and_errors(tmp_path):
 
 @pytest.mark.parametrize("name", STUDIES)
 def test_stored_study_is_the_one_of_the_module(name):
-    path, study = STORED / f"comparison_{name}.json", STUDIES[name]
+    path, study = RESULTS / f"comparison_{name}.json", STUDIES[name]
     assert path.stat().st_size < 200_000
 
     def refuse(constant):

@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from conftest import fractions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -16,12 +17,6 @@ from spectral_moments.cycles import (
 )
 
 shapes = st.tuples(st.integers(1, 5), st.integers(1, 5))
-
-
-def fractions(shape, seed):
-    """A matrix of small random fractions."""
-    rng = np.random.default_rng(seed)
-    return np.vectorize(Fraction)(rng.integers(-9, 10, shape), rng.integers(1, 10, shape))
 
 
 @settings(max_examples=30, deadline=None)

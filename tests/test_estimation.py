@@ -342,7 +342,7 @@ def test_compare():
         "naive": quiet(PHI, 4, method="naive"),
     }
     truth = Linear(3, scale=0.3).moments(5)
-    ax = compare(results, truth=truth)
+    ax = compare(results).plot(truth=truth)
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
     assert sorted(labels) == ["long", "naive", "short", "truth"]
     points = [bar.lines[0] for bar in ax.containers if bar.lines[0].get_marker() != "_"]
@@ -354,8 +354,8 @@ def test_compare():
     ticks = [tick for tick in ax.get_xticks() if ax.get_xlim()[0] < tick < ax.get_xlim()[1]]
     assert ticks == [1, 2, 3, 4, 5]  # the longest, whatever came last
     _, mine = plt.subplots()
-    assert compare({"x": results["short"]}, mine) is mine
-    assert all(t == round(t) for t in compare({"x": quiet(PHI, 1)}).get_xticks())
+    assert compare({"x": results["short"]}).plot(mine) is mine
+    assert all(t == round(t) for t in compare({"x": quiet(PHI, 1)}).plot().get_xticks())
     plt.close("all")
 
 
@@ -393,7 +393,7 @@ def test_plot_without_matplotlib(monkeypatch):
     with pytest.raises(ImportError, match=r"spectral_moments\[plot\]"):
         quiet(PHI, 2).plot()
     with pytest.raises(ImportError, match=r"spectral_moments\[plot\]"):
-        compare({"x": quiet(PHI, 2)})
+        compare({"x": quiet(PHI, 2)}).plot()
 
 
 @pytest.mark.parametrize(

@@ -1,24 +1,12 @@
 """Kong and Valiant's estimator: direct sums, extremes, exact unbiasedness on one side."""
 
-import itertools
-import math
-from fractions import Fraction
-
 import numpy as np
 import pytest
+from conftest import direct_rows, normal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spectral_moments import kong_valiant
-
-
-def direct(phi, n):
-    "The sum over increasing cycles of rows in rational arithmetic."
-    rows = [[Fraction(value) for value in row] for row in phi.tolist()]
-    K = [[sum(a * b for a, b in zip(r, s)) / len(r) for s in rows] for r in rows]
-    cycles = itertools.combinations(range(len(K)), n)
-    total = sum(math.prod(K[i][j] for i, j in zip(c, c[1:] + c[:1])) for c in cycles)
-    return float(total / math.comb(len(K), n))
 
 
 @settings(deadline=None, max_examples=25)
@@ -28,8 +16,8 @@ def test_against_direct_sum(P, Q, seed):
         0.5, 2, (P, Q)
     )  # positive: no cancellation in the oracle
     n_max = min(P, Q)
-    rows = [direct(phi, n) for n in range(1, n_max + 1)]
-    columns = [direct(phi.T, n) for n in range(1, n_max + 1)]
+    rows = [direct_rows(phi, n) for n in range(1, n_max + 1)]
+    columns = [direct_rows(phi.T, n) for n in range(1, n_max + 1)]
     np.testing.assert_allclose(kong_valiant(phi, n_max), rows, rtol=1e-12)
     np.testing.assert_allclose(
         kong_valiant(phi, n_max, sampled="columns"), columns, rtol=1e-12
@@ -39,7 +27,7 @@ def test_against_direct_sum(P, Q, seed):
 @pytest.mark.parametrize("size", [1e-30, 1e30])
 @pytest.mark.parametrize("sampled", ["rows", "columns"])
 def test_scaling(size, sampled):
-    phi = np.random.default_rng(1).standard_normal((6, 8))
+    phi = normal((6, 8), 1)
     scaled = kong_valiant(size * phi, 4, sampled=sampled)
     wanted = kong_valiant(phi, 4, sampled=sampled) * size ** (2 * np.arange(1, 5))
     np.testing.assert_allclose(scaled, wanted, rtol=1e-11)
@@ -52,7 +40,7 @@ def test_high_orders_stay_in_range():
 
 
 def test_read_only_and_order_of_memory():
-    phi = np.asfortranarray(np.random.default_rng(3).standard_normal((5, 7)))
+    phi = np.asfortranarray(normal((5, 7), 3))
     phi.flags.writeable = False
     np.testing.assert_allclose(
         kong_valiant(phi, 4), kong_valiant(phi.tolist(), 4), rtol=1e-14

@@ -2,13 +2,10 @@
 
 import doctest
 import re
-import subprocess
-import sys
-from pathlib import Path
+
+from conftest import ROOT, python
 
 import spectral_moments
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_import_is_light():
@@ -16,9 +13,7 @@ def test_import_is_light():
         "import sys, spectral_moments; "
         "print(*sorted({'numba', 'scipy', 'torch', 'matplotlib'} & set(sys.modules)))"
     )
-    result = subprocess.run(
-        [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True
-    )
+    result = python("-W", "error", "-c", code)
     assert (result.returncode, result.stdout.strip(), result.stderr) == (0, "", "")
 
 
@@ -27,7 +22,7 @@ def test_estimators_need_neither_torch_nor_matplotlib():
         "import sys, spectral_moments as sm; [getattr(sm, name) for name in sm.__all__]; "
         "print(*sorted({'torch', 'matplotlib'} & set(sys.modules)))"
     )
-    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    result = python("-c", code)
     assert (result.returncode, result.stdout.strip()) == (0, ""), result.stderr
 
 

@@ -4,7 +4,6 @@ import json
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tarfile
 import zipfile
@@ -12,19 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from conftest import ROOT, succeed
 from PIL import Image
 
-ROOT = Path(__file__).resolve().parent.parent
 SOURCES = ("pyproject.toml", "README.md", "LICENSE", "MANIFEST.in", "spectral_moments")
 LARGE = ("_static", "nbs", "results", "tests")  # must not slip into the wheel
-
-
-def run(*command, **options):
-    result = subprocess.run(
-        [sys.executable, *map(str, command)], capture_output=True, text=True, **options
-    )
-    assert result.returncode == 0, result.stdout + result.stderr
-    return result
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +29,7 @@ def built(tmp_path_factory):
         else:
             copy.mkdir(exist_ok=True)
             shutil.copy(ROOT / name, copy)
-    run("-m", "build", "--no-isolation", "--outdir", folder / "dist", copy)
+    succeed("-m", "build", "--no-isolation", "--outdir", folder / "dist", copy)
     return folder / "dist"
 
 
@@ -48,14 +39,14 @@ def installed(built, tmp_path_factory):
     target, elsewhere = (tmp_path_factory.mktemp(name) for name in ("target", "elsewhere"))
     (wheel,) = built.glob("*.whl")
     offline = "--quiet", "--no-deps", "--no-index", "--disable-pip-version-check"
-    run("-m", "pip", "install", *offline, "--target", target, wheel)
+    succeed("-m", "pip", "install", *offline, "--target", target, wheel)
     dependencies = Path(np.__file__).parents[1]
     path = os.pathsep.join(map(str, (target, dependencies)))
     environment = {**os.environ, "PYTHONPATH": path}
 
     def python(*arguments):  # -S: no .pth file leads back to the repository
         command = ("-S", "-P", "-W", "error", *arguments)
-        return run(*command, cwd=elsewhere, env=environment)
+        return succeed(*command, cwd=elsewhere, env=environment)
 
     return python, target
 

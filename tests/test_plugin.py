@@ -1,39 +1,25 @@
 """The naive estimator at extremes and for every kind of input."""
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 import torch
+from conftest import direct_traces, normal
 
 from spectral_moments import naive
 from spectral_moments.plugin import marchenko_pastur_moments, unit_scale
 
 
-def exact(phi, n_max):
-    "Traces of powers of the Gram matrix in rational arithmetic."
-    phi = np.array(
-        [[Fraction(value) for value in row] for row in np.asarray(phi, float)], dtype=object
-    )
-    K = phi @ phi.T / Fraction(phi.size)
-    power, traces = K, []
-    for _ in range(n_max):
-        traces.append(np.trace(power))
-        power = power @ K
-    return traces
-
-
 @pytest.mark.parametrize("shape", [(4, 7), (7, 4), (5, 5), (1, 3), (3, 1)])
 def test_against_rational_arithmetic(shape):
-    phi = np.random.default_rng(1).standard_normal(shape)
+    phi = normal(shape, 1)
     n_max = min(shape)
-    truth = [float(value) for value in exact(phi, n_max)]
+    truth = [float(value) for value in direct_traces(phi, n_max)]
     np.testing.assert_allclose(naive(phi, n_max), truth, rtol=1e-13)
 
 
 @pytest.mark.parametrize("size", [1e-140, 1e-30, 1.0, 1e30, 1e150])
 def test_no_overflow_on_the_way(size):
-    phi = np.random.default_rng(2).standard_normal((5, 8))
+    phi = normal((5, 8), 2)
     with np.errstate(over="ignore", under="ignore"):
         wanted = naive(phi, 5) * np.array(
             [np.longdouble(size) ** (2 * n) for n in range(1, 6)]
@@ -45,7 +31,7 @@ def test_no_overflow_on_the_way(size):
 
 
 def test_high_orders_stay_in_range():
-    phi = np.random.default_rng(3).standard_normal((150, 200))
+    phi = normal((150, 200), 3)
     result = naive(phi, 150)
     eigenvalues = np.linalg.eigvalsh(phi @ phi.T / phi.size).astype(np.longdouble)
     wanted = [(eigenvalues**n).sum() for n in range(1, 151)]
@@ -69,7 +55,7 @@ def test_kinds_of_input(convert):
 
 
 def test_input_is_not_modified():
-    phi = np.random.default_rng(5).standard_normal((4, 6))
+    phi = normal((4, 6), 5)
     before = phi.copy()
     phi.flags.writeable = False
     naive(phi, 3)
@@ -77,7 +63,7 @@ def test_input_is_not_modified():
 
 
 def test_unit_scale_is_exact():
-    phi = np.random.default_rng(6).standard_normal((3, 3)) * 1e-200
+    phi = normal((3, 3), 6) * 1e-200
     scaled, exponent = unit_scale(phi)
     assert 0.5 <= abs(scaled).max() < 1
     np.testing.assert_array_equal(np.ldexp(scaled, exponent), phi)

@@ -1,0 +1,218 @@
+"""What the studies share: arguments, resuming, progress, and how a result is stored.
+
+A study is a function of a `Run` that returns a dictionary. It is stored with its command,
+seed, settings and versions in results/NAME.json. A run that was interrupted continues where
+it stopped, and a stored study is not replaced by a smaller one, except by --force.
+"""
+
+import argparse
+import copy
+import json
+import platform
+import sys
+import time
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from importlib.metadata import version
+from multiprocessing import get_context
+from pathlib import Path
+
+from spectral_moments.files import Checkpoint, atomic_write
+
+RESULTS = Path(__file__).resolve().parents[1] / "results"
+REPEATED = ("n_matrices", "n_sketches", "repetitions")  # what --repetitions sets
+COUNTED = (*REPEATED, "rows")  # what makes a study large
+
+
+def versions(*packages):
+    "Versions of what computes."
+    names = ("spectral_moments", "numpy", "scipy", "numba", *packages)
+    return {"python": platform.python_version()} | {name: version(name) for name in names}
+
+
+def as_list(value):
+    "An array or a number of numpy as JSON holds it."
+    return value.tolist()
+
+
+def write_json(path, result, indent=1):
+    "Write a result in one step."
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with atomic_write(path, "w") as file:
+        file.write(json.dumps(result, indent=indent, default=as_list) + "\n")
+
+
+# --- settings -----------------------------------------------------------------------------
+
+
+def merged(settings, changes):
+    "Settings with some entries changed, at any depth."
+    result = copy.deepcopy(settings)
+    for key, value in changes.items():
+        inside = isinstance(value, dict) and isinstance(result.get(key), dict)
+        result[key] = merged(result[key], value) if inside else value
+    return result
+
+
+def counts(tree, path=()):
+    "How often things are repeated: place in the tree -> number."
+    found = {}
+    for key, value in tree.items():
+        if isinstance(value, dict):
+            found |= counts(value, (*path, key))
+        elif key in COUNTED:
+            found[*path, key] = max(value) if isinstance(value, (list, tuple)) else value
+    return found
+
+
+def with_repetitions(settings, repetitions):
+    "The same number of repetitions everywhere."
+    changed = dict(settings)
+    for key, value in settings.items():
+        if isinstance(value, dict):
+            changed[key] = with_repetitions(value, repetitions)
+        elif key in REPEATED:
+            changed[key] = repetitions
+    return changed
+
+
+def refuse_smaller(path, settings):
+    "An error if the stored study is larger than the one with these settings."
+    try:
+        stored = json.loads(path.read_text())
+        old = counts(stored) | counts(stored["settings"])
+    except (OSError, ValueError, KeyError, AttributeError):
+        return  # nothing, or nothing sound, is stored
+    new = counts(settings)
+    for place, number in old.items():
+        if place in new and number > new[place]:
+            name = " ".join(place)
+            raise ValueError(
+                f"{path} has {name} = {number}, and {new[place]} would replace it; "
+                "ask for as many, or for another --output, or use --force"
+            )
+
+
+# --- running ------------------------------------------------------------------------------
+
+
+class Run:
+    "Settings and seed of a run, and its finished parts."
+
+    def __init__(self, settings, seed, *, jobs=1, store=None, report=print):
+        self.settings, self.seed, self.jobs = settings, seed, jobs
+        self.store = store or Checkpoint(None, {})
+        self.report, self.last = report, time.monotonic()
+
+    def repeat(self, name, function, count):
+        "The list of function(0), ..., function(count - 1), in what JSON holds."
+        parts = self.store.parts
+        todo = [index for index in range(count) if (name, index) not in parts]
+        pool = ThreadPoolExecutor(self.jobs)
+        try:
+            found = (pool.map if self.jobs > 1 else map)(function, todo)
+            for done, (index, part) in enumerate(zip(todo, found), count - len(todo) + 1):
+                plain = json.loads(json.dumps(part, default=as_list))
+                self.store.add((name, index), plain)
+                self.progress(name, done, count)
+        finally:
+            pool.shutdown(cancel_futures=True)
+        return [parts[name, index] for index in range(count)]
+
+    def once(self, name, function, *args, **options):
+        "function(*args, **options), computed once and for all."
+        return self.repeat(name, lambda _: function(*args, **options), 1)[0]
+
+    def progress(self, name, done, count):
+        "A line at the end, and every ten seconds before it."
+        if done == count or time.monotonic() > self.last + 10:
+            self.last = time.monotonic()
+            self.report(f"{name}: {done} of {count}", file=sys.stderr, flush=True)
+
+
+def in_processes(function, tasks, jobs):
+    "Yield function(*task) for every task, from `jobs` processes; here if there is one."
+    if jobs == 1:
+        yield from (function(*task) for task in tasks)
+        return
+    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
+        futures = [pool.submit(function, *task) for task in tasks]
+        for future in as_completed(futures):
+            yield future.result()
+
+
+# --- command line -------------------------------------------------------------------------
+
+
+def make_parser(doc, seed=None, jobs=1):
+    "The arguments that all studies have."
+    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
+    if seed is not None:
+        parser.add_argument("--seed", type=int, default=seed, help=f"default {seed}")
+    parser.add_argument("--jobs", type=int, default=jobs, help=f"default {jobs}")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder")
+    parser.add_argument("--force", action="store_true", help="replace a larger study")
+    return parser
+
+
+def chosen_settings(settings, quick, given):
+    "Settings after --quick and --repetitions."
+    settings = merged(settings, quick) if given.quick else settings
+    repetitions = getattr(given, "repetitions", None)
+    if repetitions is None:
+        return settings
+    if repetitions < 2:
+        raise ValueError(f"--repetitions {repetitions} must be at least 2")
+    return with_repetitions(settings, repetitions)
+
+
+def main(
+    file,  # the study's __file__
+    doc,  # its __doc__
+    measure,  # function of a `Run` that returns the results as a dictionary
+    settings,  # what is computed
+    seed,  # default seed
+    *,
+    quick,  # changes of the settings for a run of seconds
+    packages=(),  # further packages whose version is stored
+    jobs=1,  # default number of threads
+    indent=1,  # of the JSON file
+    arguments=None,  # None for those of the process
+):  # exit code
+    "Run a study from the command line."
+    name, parser = Path(file).stem, make_parser(doc, seed, jobs)
+    parser.add_argument("--quick", action="store_true", help="a tiny run, to try it")
+    if any(place[-1] in REPEATED for place in counts(settings)):
+        parser.add_argument("--repetitions", type=int, help="of all that is repeated")
+    given = parser.parse_args(arguments)
+    path = given.output / f"{name}.json"
+    try:
+        settings = chosen_settings(settings, quick, given)
+        if not given.force:
+            refuse_smaller(path, settings)
+        path.parent.mkdir(parents=True, exist_ok=True)
+    except (ValueError, OSError) as error:
+        parser.error(str(error))
+    about = {
+        "command": f"python studies/{name}.py{asked(given, seed)}",
+        "seed": given.seed,
+        "settings": settings,
+        "versions": versions(*packages),
+    }
+    try:
+        store = Checkpoint(path.with_suffix(".partial"), about)
+        results = measure(Run(settings, given.seed, jobs=given.jobs, store=store))
+        write_json(path, about | results, indent)
+        store.finish()
+    except KeyboardInterrupt:
+        print("interrupted; the same command continues where it stopped", file=sys.stderr)
+        return 130
+    print(path)
+    return 0
+
+
+def asked(given, seed):
+    "The options that change the numbers."
+    words = " --quick" * given.quick
+    if getattr(given, "repetitions", None) is not None:
+        words += f" --repetitions {given.repetitions}"
+    return words + (f" --seed {given.seed}" if given.seed != seed else "")

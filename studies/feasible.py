@@ -1,0 +1,170 @@
+"""Feasible moments against unbiased ones and KV-row, and eigenvalues against sample ones.
+
+python studies/feasible.py [--draws N] [--cache FOLDER]
+
+Writes results/feasible.json. Estimates are kept in the cache, so that an interrupted run
+goes on and a new analysis starts from them; delete it after a change of the estimators.
+Takes about half an hour on one core the first time.
+"""
+
+import argparse
+import json
+import os
+import platform
+import warnings
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import scipy
+
+import spectral_moments as sm
+from spectral_moments import spectrum
+from spectral_moments.spectrum import moment_grid, nearest_point, upper_end
+from spectral_moments.uncertainty import interval
+
+SEED = 2031
+N_MAX = 7
+N_DRAWS = 200
+TABLE = np.random.default_rng(SEED).standard_normal((12, 60))
+CLUSTERS = 0.8 ** np.arange(12) / (0.8 ** np.arange(12)).sum()  # sizes of the clusters
+SETTINGS = {  # process, shape; the first is the paper's
+    "RBF 5, 300 x 600": (sm.RBF(5, kernel_cov=0.25), (300, 600)),
+    "RBF 3, 75 x 150": (sm.RBF(3, kernel_cov=0.25), (75, 150)),
+    "Linear 20, 60 x 60": (sm.Linear(20), (60, 60)),
+    "RBF 5, 150 x 300": (sm.RBF(5, kernel_cov=0.25), (150, 300)),
+    "RBF 4, 110 x 220": (sm.RBF(4, kernel_cov=0.3), (110, 220)),
+    "RBF 3, 300 x 600": (sm.RBF(3, kernel_cov=0.25), (300, 600)),
+    "ReLU 10, 100 x 150": (sm.ReLU(10), (100, 150)),
+    "power law 1, 100 x 200": (sm.PowerLaw(1.0, 1000), (100, 200)),
+    "12 clusters, 60 x 40": (sm.Discrete(TABLE, input_probs=CLUSTERS), (60, 40)),
+}
+
+
+def draw(setting, index):
+    "What is kept of one matrix."
+    process, shape = SETTINGS[setting]
+    number = list(SETTINGS).index(setting)
+    phi = process.sample(*shape, np.random.default_rng([SEED, number, index]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sm.EstimateWarning)
+        est = sm.estimate(phi, N_MAX, random_state=index)
+    kv = sm.kong_valiant(phi, N_MAX)
+    sample = np.linalg.svd(phi, compute_uv=False)[:40] ** 2 / phi.size
+    return dict(values=est.values, covariance=est.covariance, kv=kv, sample=sample)
+
+
+def replace(path, write):
+    "Write a file through a temporary one, so that it is whole or not there."
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part" + path.suffix)
+    write(part)
+    os.replace(part, path)
+
+
+def draws(setting, number, cache):
+    "Estimates of the first `number` matrices, computed where they are not in the cache."
+    path = cache / f"{setting}.npz"
+    rows = {k: list(v) for k, v in np.load(path).items()} if path.exists() else {}
+    for index in range(len(rows.get("values", ())), number):
+        for key, value in draw(setting, index).items():
+            rows.setdefault(key, []).append(value)
+        if index % 10 == 9 or index == number - 1:
+            replace(path, lambda part: np.savez(part, **rows))
+    return {key: np.array(value)[:number] for key, value in rows.items()}
+
+
+def arguments():
+    "Command line."
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    root = Path(__file__).parents[1]
+    parser.add_argument("--draws", type=int, default=N_DRAWS)
+    parser.add_argument("--cache", type=Path, default=root / "_build" / "feasible")
+    return parser.parse_args()
+
+
+def signed_root(m):
+    "m(n)^(1/n) with the sign kept."
+    return np.sign(m) * abs(m) ** (1 / np.arange(1, m.shape[-1] + 1))
+
+
+def without_smoothing(m, covariance, shrinkage):
+    "The nearest feasible moments themselves, with another share of the identity in S."
+    stderr, n = np.sqrt(covariance.diagonal()), np.arange(1, len(m) + 1)
+    rows = moment_grid(150) ** (n[:, None] - 1) * upper_end(m, stderr) ** n[:, None]
+    correlation = covariance / stderr / stderr[:, None]
+    S = (1 - shrinkage) * correlation + (shrinkage + 1e-9) * np.eye(len(m))
+    rows = rows / stderr[:, None]
+    nu, _ = nearest_point(m / stderr, rows, np.linalg.cholesky(S))
+    return rows @ nu * stderr
+
+
+def analyse(setting, found):
+    "Errors of roots, coverage and errors of eigenvalues of one setting."
+    process, _ = SETTINGS[setting]
+    truth, roots = process.moments(N_MAX), signed_root(process.moments(N_MAX))
+    top = np.zeros(40)
+    top[: len(process.eigenvalues(40))] = process.eigenvalues(40)
+    answers, held, eigen = {}, {}, {}
+    for m, C, kv, sample in zip(
+        *(found[k] for k in ("values", "covariance", "kv", "sample"))
+    ):
+        stderr = np.sqrt(C.diagonal())
+        fit = sm.feasible(SimpleNamespace(values=m, stderr=stderr, covariance=C))
+        methods = {
+            "unbiased": m,
+            "negatives dropped": np.where(m > 0, m, np.nan),
+            "KV-row": kv,
+            "feasible": fit.values,
+            "no smoothing": without_smoothing(m, C, spectrum.SHRINKAGE),
+            "no smoothing, diagonal": without_smoothing(m, C, 1.0),
+            "no smoothing, full covariance": without_smoothing(m, C, 0.0),
+        }
+        for key, x in methods.items():
+            answers.setdefault(key, []).append(signed_root(x) / roots - 1)
+        spread = np.sqrt(fit.linearised.diagonal())
+        pairs = dict(unbiased=(m, stderr), linearised=(fit.values, spread))
+        for key, pair in (pairs | dict(feasible=(fit.values, stderr))).items():
+            low, high = interval(*pair, level=0.95)
+            held.setdefault(key, []).append((low <= truth) & (truth <= high))
+        for key, x in (("sample", sample), ("feasible", fit.eigenvalues(40))):
+            miss = abs(np.pad(x, (0, 40 - len(x))) - top)
+            eigen.setdefault(key, []).append(miss.sum() / top.sum())
+            eigen.setdefault(f"{key}, first 5", []).append(miss[:5].sum() / top[:5].sum())
+    error = {k: np.sqrt(np.nanmean(np.square(x), axis=0))[1:] for k, x in answers.items()}
+    return {
+        "matrices": len(found["values"]),
+        "root_error": {k: x.round(4).tolist() for k, x in error.items()},
+        "bias": np.mean(answers["feasible"], axis=0)[1:].round(4).tolist(),
+        "negative": (found["values"] < 0).mean(axis=0)[1:].round(3).tolist(),
+        "coverage": {k: np.mean(x, axis=0)[1:].round(3).tolist() for k, x in held.items()},
+        "eigenvalues": {k: round(float(np.mean(x)), 4) for k, x in eigen.items()},
+    }
+
+
+if __name__ == "__main__":
+    options = arguments()
+    found = {name: draws(name, options.draws, options.cache) for name in SETTINGS}
+    output = {
+        "command": "python studies/feasible.py",
+        "seed": SEED,
+        "n_max": N_MAX,
+        "smoothing": spectrum.SMOOTHING,
+        "copies": spectrum.COPIES,
+        "shrinkage": spectrum.SHRINKAGE,
+        "versions": {
+            "python": platform.python_version(),
+            "numpy": np.__version__,
+            "scipy": scipy.__version__,
+        },
+        "choices": [
+            "feasible",
+            "no smoothing",
+            "no smoothing, diagonal",
+            "no smoothing, full covariance",
+        ],
+        "settings": {name: analyse(name, x) for name, x in found.items()},
+    }
+    path = Path(__file__).parents[1] / "results" / "feasible.json"
+    text = json.dumps(output, indent=1) + "\n"
+    replace(path, lambda part: part.write_text(text))
