@@ -272,7 +272,8 @@ class Comparison:
         for x in self.rows:
             pair = f"{x['second']} - {x['first']}"
             lines.append(
-                f"{pair:24.24}{x['n']:2d} {x['difference']:12.4g} {x['error']:12.4g} {x['p']:8.2g}"
+                f"{pair:24.24}{x['n']:2d} {x['difference']:12.4g} {x['error']:12.4g} "
+                f"{x['p']:8.2g}"
             )
         return "\n".join(lines)
 
@@ -281,7 +282,8 @@ class Comparison:
             f"<th>{x}</th>" for x in ("", "n", "difference", "std. error", "p-value")
         )
         body = "".join(
-            f"<tr><td>{escape(x['second'])} &minus; {escape(x['first'])}</td><td>{x['n']}</td>"
+            f"<tr><td>{escape(x['second'])} &minus; {escape(x['first'])}</td>"
+            f"<td>{x['n']}</td>"
             f"<td>{x['difference']:.4g}</td><td>{x['error']:.4g}</td><td>{x['p']:.2g}</td></tr>"
             for x in self.rows
         )
