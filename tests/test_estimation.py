@@ -13,6 +13,7 @@ import scipy.sparse
 import torch
 
 from spectral_moments import (
+    RBF,
     Linear,
     all_cycles,
     estimate,
@@ -28,7 +29,12 @@ from spectral_moments.estimation import (
     choose_methods,
     observed_ratio,
 )
-from spectral_moments.results import Estimate, EstimateWarning, compare
+from spectral_moments.results import (
+    Estimate,
+    EstimateWarning,
+    compare,
+    difference_test,
+)
 
 PHI = Linear(3, scale=0.3).sample(24, 30, random_state=1)
 
@@ -357,6 +363,28 @@ def test_compare():
     assert compare({"x": results["short"]}).plot(mine) is mine
     assert all(t == round(t) for t in compare({"x": quiet(PHI, 1)}).plot().get_xticks())
     plt.close("all")
+
+
+def test_compare_table():
+    one, other = quiet(PHI, 3), quiet(2 * PHI, 2)
+    table = compare({"one": one, "two": other})
+    assert [row["n"] for row in table.rows] == [1, 2]
+    for row, n in zip(table.rows, (1, 2)):
+        np.testing.assert_allclose(row["difference"], (4**n - 1) * one.values[n - 1])
+        np.testing.assert_allclose(row["error"], np.hypot(1, 4**n) * one.stderr[n - 1])
+    assert "two - one" in str(table) and "<table>" in table._repr_html_()
+    assert compare({"one": one}).rows == []
+
+
+def test_p_values_are_level():
+    rng, process = np.random.default_rng(5), RBF(2)
+    found = []
+    for _ in range(150):
+        pair = [quiet(process.sample(40, 60, rng), 3) for _ in range(2)]
+        found.append(difference_test(*pair)[2] < 0.05)
+    assert (np.mean(found, axis=0) < 0.11).all()
+    other = quiet(RBF(2, input_cov=4.0).sample(60, 90, 6), 3)
+    assert difference_test(quiet(process.sample(60, 90, 7), 3), other)[2][1] < 0.01
 
 
 def test_plot_leaves_out_what_a_logarithm_cannot_show():
