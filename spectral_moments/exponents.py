@@ -184,7 +184,7 @@ class LawFit:
         ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
         return ax
 
-# %% ../nbs/13_exponents.ipynb #a38ce7e8
+# %% ../nbs/13_exponents.ipynb #de12d668
 #: breaks that are tried, the best of which counts as a fitted parameter
 BREAKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
@@ -204,7 +204,7 @@ def usable_orders(
     bad = [int(x) for x in n if x > len(m) or not good[x - 1]]
     if bad or len(set(n.tolist())) < fewest:
         raise ValueError(
-            f"{len(set(n.tolist())) - len(bad)} usable orders from 2 on"
+            f"only {len(set(n.tolist())) - len(bad)} usable from order 2 on"
             + (f" (not usable: {bad})" if bad else "")
             + f", and this law needs {fewest}; measure more rows and columns"
         )

@@ -165,7 +165,7 @@ def difference_test(
         z = np.where(both, near_normal, difference / error)
     return difference, error, 2 * ndtr(-abs(z))
 
-# %% ../nbs/92_results.ipynb #d0c11857
+# %% ../nbs/92_results.ipynb #295fb2ae
 @dataclass(frozen=True, eq=False)
 class Comparison:
     "Several estimates: their differences from the first, in a table, and a plot."
@@ -188,20 +188,24 @@ class Comparison:
         lines = [f"{'':24} n   difference   std. error  p-value"]
         for x in self.rows:
             pair = f"{x['second']} - {x['first']}"
-            lines.append(
-                f"{pair:24.24}{x['n']:2d} {x['difference']:12.4g} {x['error']:12.4g} {x['p']:8.2g}"
-            )
+            numbers = f"{x['difference']:12.4g} {x['error']:12.4g} {x['p']:8.2g}"
+            lines.append(f"{pair:24.24}{x['n']:2d} {numbers}")
         return "\n".join(lines)
 
     def _repr_html_(self):
         head = "".join(
             f"<th>{x}</th>" for x in ("", "n", "difference", "std. error", "p-value")
         )
-        body = "".join(
-            f"<tr><td>{escape(x['second'])} &minus; {escape(x['first'])}</td><td>{x['n']}</td>"
-            f"<td>{x['difference']:.4g}</td><td>{x['error']:.4g}</td><td>{x['p']:.2g}</td></tr>"
+        cells = (
+            (
+                f"{escape(x['second'])} &minus; {escape(x['first'])}",
+                x["n"],
+                *(f"{x[key]:.4g}" for key in ("difference", "error", "p")),
+            )
             for x in self.rows
         )
+        rows = ("".join(f"<td>{cell}</td>" for cell in row) for row in cells)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def plot(

@@ -193,7 +193,7 @@ if __name__ == "__main__":
             "scipy": scipy.__version__,
         },
         "settings": {name: analyse(name, x) for name, x in found.items()},
-        "rejected": {name: laws(name, max(2, options.draws // 5)) for name in OTHERS},
+        "rejected": {name: laws(name, max(2, options.draws // 10)) for name in OTHERS},
     }
     path = Path(__file__).parents[1] / "results" / "exponents.json"
     text = json.dumps(output, indent=1) + "\n"
