@@ -128,10 +128,13 @@ def analyse(setting, found):
         for key, pair in (pairs | dict(feasible=(fit.values, stderr))).items():
             low, high = interval(*pair, level=0.95)
             held.setdefault(key, []).append((low <= truth) & (truth <= high))
+        low, high = interval(m, stderr, level=1 - 0.1 / N_MAX)
+        held.setdefault("boxes", []).append(((low <= truth) & (truth <= high)).all())
         for key, x in (("sample", sample), ("feasible", fit.eigenvalues(40))):
             miss = abs(np.pad(x, (0, 40 - len(x))) - top)
             eigen.setdefault(key, []).append(miss.sum() / top.sum())
             eigen.setdefault(f"{key}, first 5", []).append(miss[:5].sum() / top[:5].sum())
+    boxes = held.pop("boxes")
     error = {k: np.sqrt(np.nanmean(np.square(x), axis=0))[1:] for k, x in answers.items()}
     return {
         "matrices": len(found["values"]),
@@ -139,6 +142,7 @@ def analyse(setting, found):
         "bias": np.mean(answers["feasible"], axis=0)[1:].round(4).tolist(),
         "negative": (found["values"] < 0).mean(axis=0)[1:].round(3).tolist(),
         "coverage": {k: np.mean(x, axis=0)[1:].round(3).tolist() for k, x in held.items()},
+        "all moments in their 90% boxes": float(np.mean(boxes)),
         "eigenvalues": {k: round(float(np.mean(x)), 4) for k, x in eigen.items()},
     }
 
