@@ -111,7 +111,7 @@ def nearest_point(
     span = np.linalg.qr(A[:, weights > 0])[0]
     return weights / size, root @ (span @ span.T) @ np.linalg.inv(root)
 
-# %% ../nbs/12_spectrum.ipynb #f3d10c70
+# %% ../nbs/12_spectrum.ipynb #005482c6
 @dataclass(frozen=True, eq=False)
 class Spectrum:
     "Feasible moments and the measure that has them."
@@ -151,6 +151,15 @@ class Spectrum:
         count = max(1, round(rank[-1])) if count is None else check_count(count, "count")
         total = np.append(0, (number * s).cumsum())  # of the eigenvalues up to that rank
         return np.diff(np.interp(np.arange(count + 1), rank, total))
+
+    def __str__(self):
+        lines = ["Feasible moments\nn     unbiased     feasible   std. error"]
+        rows = zip(self.est.values, self.values, self.stderr)
+        lines += [
+            f"{n}" + "".join(f"{x:13.4g}" for x in row) for n, row in enumerate(rows, 1)
+        ]
+        top = " ".join(f"{x:.3g}" for x in self.eigenvalues(5))
+        return "\n".join([*lines, f"first eigenvalues {top}"])
 
     def plot(
         self,
