@@ -6,10 +6,9 @@
 __all__ = ['SMOOTHING', 'COPIES', 'SHRINKAGE', 'moment_grid', 'moments_and_covariance', 'upper_end', 'nearest_point', 'Spectrum',
            'feasible', 'Bounds', 'operator_norm', 'ridge_series', 'effective_dimension', 'spectral_bounds',
            'eigenvalue_bounds', 'spectral_measure', 'recover_eigenvalues', 'constant_eigenvalues', 'recovery_bound',
-           'squared_moments', 'WithError', 'renyi_dimension', 'participation_ratio', 'Sweep', 'dimension_sweep',
-           'plot_dimensions']
+           'renyi_dimension', 'participation_ratio', 'Sweep', 'dimension_sweep', 'plot_dimensions']
 
-# %% ../nbs/12_spectrum.ipynb #bcd0005d
+# %% ../nbs/12_spectrum.ipynb #51d8b449
 import warnings
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -20,11 +19,10 @@ from scipy.optimize import linprog, nnls
 from spectral_moments.checks import (
     check_count,
     check_flag,
-    check_matrix,
     check_random_state,
     check_trials,
 )
-from .results import new_axes
+from .results import WithError, new_axes
 from .uncertainty import interval, moment_ratio
 
 # %% ../nbs/12_spectrum.ipynb #ad0e1a9b
@@ -206,7 +204,7 @@ def feasible(
     values = rows @ nu * stderr
     return Spectrum(values, stderr, C, H @ C @ H.T, upper * s, upper * nu, est)
 
-# %% ../nbs/12_spectrum.ipynb #509fa881
+# %% ../nbs/12_spectrum.ipynb #4d13d957
 class Bounds(NamedTuple):
     "Two numbers with the truth between them, at a stated level."
 
@@ -224,7 +222,7 @@ def _boxes(moments, level):
     k = int(np.isfinite(stderr).cumprod().sum())  # orders up to the first unknown error
     if k == 0:
         raise ValueError("stderr of m(1) is not finite; measure more rows and columns")
-    return interval(m[:k], stderr[:k], level=1 - (1 - level) / k, scale="root")
+    return interval(m[:k], stderr[:k], level=1 - (1 - level) / k)
 
 # %% ../nbs/12_spectrum.ipynb #5fd1e78d
 def operator_norm(
@@ -525,92 +523,7 @@ def recovery_bound(
     grid = k * (k + 1) / (4 * (n_grid - 1))
     return upper * d * (np.pi / (k + 1) + amplified * (2 * E + grid) + 1 / d)
 
-# %% ../nbs/12_spectrum.ipynb #49584de6
-def _pr_coefficients(P, center):
-    "Coefficients of t_1, t_2, t_3 in m(1)^2 and in m(2), shape (2, 3)."
-    p2 = 1 / (P * (P - 1))
-    if not center:
-        return np.array([[p2, 0, -p2], [0, p2, -p2]])
-    p3 = p2 / (P - 2)
-    p4, last = p3 / (P - 3), -p2 - 4 * p3 - 6 * p3 / (P - 3)
-    return np.array([[p2 + 2 * p3 + p4, 2 * p4, last], [p4, p2 + 2 * p3 + 2 * p4, last]])
-
-
-def squared_moments(
-    phi,  # measurement matrix, shape (P, Q)
-    *,
-    center=False,  # of the operator whose features have their mean over inputs removed
-):  # array of two: unbiased estimates of m(1)^2 and of m(2)
-    "Numerator and denominator of the participation ratio, `eq-pr-terms`."
-    sums, _, _ = _pr_sums(*_pr_matrix(phi, center))
-    Q = np.shape(phi)[-1]
-    return _pr_coefficients(np.shape(phi)[-2], center) @ sums / (Q * (Q - 1))
-
-# %% ../nbs/12_spectrum.ipynb #95eef24b
-def _pr_matrix(phi, center):
-    "The checked matrix, its column means removed if `center`."
-    phi = check_matrix(phi)
-    P, Q = phi.shape
-    rows = 4 if center else 2
-    if min(P - rows, Q - 2) < 0:
-        raise ValueError(
-            f"phi is {P} x {Q}; this takes at least {rows} distinct rows and 2 columns"
-        )
-    return (phi - phi.mean(axis=0) if center else phi), center
-
-
-def _pr_sums(x, center):
-    "t_1, t_2, t_3 of `eq-pr-sums`: all, without each row (3, P), without each column."
-    P, Q = x.shape
-    y = x**2
-    s, r = y.sum(axis=0), y.sum(axis=1)  # by column, by row
-    x_C = x @ (x.T @ x) if Q < P else (x @ x.T) @ x
-    shared, square = (x * x_C).sum(axis=0), (x * x_C).sum(axis=1)
-    sums = [s.sum() ** 2 - s @ s, shared.sum() - s @ s, r @ r - (y**2).sum()]
-    drop = [s * (s.sum() - s), shared - s**2, y.T @ r - (y**2).sum(axis=0)]
-    v = P / (P - 1) if center else 1.0  # the means follow
-    rest = ((s - v * y) ** 2).sum(axis=1)
-    rows = [
-        (s.sum() - v * r) ** 2 - rest,
-        shared.sum() - 2 * v * square + (v * r) ** 2 - rest,
-        sums[2] - r**2 + (y**2).sum(axis=1),
-    ]
-    return np.array(sums), np.array(rows), np.array(sums)[:, None] - 2 * np.array(drop)
-
-# %% ../nbs/12_spectrum.ipynb #5890e317
-class WithError(NamedTuple):
-    "A number and its standard error."
-
-    value: float
-    stderr: float
-
-
-def _matrix_ratio(phi, center):
-    "Participation ratio of a matrix, with the jackknife over rows and columns."
-    x, center = _pr_matrix(phi, center)
-    P, Q = x.shape
-    sums, rows, columns = _pr_sums(x / (abs(x).max() or 1.0), center)
-    top, bottom = _pr_coefficients(P, center) @ sums / (Q * (Q - 1))
-    if not bottom > 0:
-        warnings.warn(
-            f"the estimate of m(2) is {'negative' if bottom else 'zero'}, and so is of no "
-            "use as a denominator; measure more rows or columns",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-    if bottom == 0:
-        return WithError(np.nan, np.nan)
-    variance = 0.0
-    for parts, N in ((rows, P), (columns, Q)):
-        p, q = (P - 1, Q) if parts is rows else (P, Q - 1)
-        if p < (4 if center else 2) or q < 2:
-            return WithError(float(top / bottom), np.inf)
-        a, b = _pr_coefficients(p, center) @ parts / (q * (q - 1))
-        step = (a - a.mean()) / bottom - (b - b.mean()) * top / bottom**2  # first order
-        variance += (N - 1) / N * (step @ step)
-    return WithError(float(top / bottom), float(np.sqrt(variance)))
-
-# %% ../nbs/12_spectrum.ipynb #66d19739
+# %% ../nbs/12_spectrum.ipynb #6dbc6253
 def renyi_dimension(
     moments,  # m(1), ..., m(k) as an array, or an estimate with .values and .stderr
     order=2,  # order n of the entropy, at least 2; 2 is the participation ratio
@@ -630,21 +543,27 @@ def renyi_dimension(
     value, error = moment_ratio(m[:order], covariance, powers)
     return WithError(float(value), np.nan if stderr is None else float(error))
 
-
+# %% ../nbs/12_spectrum.ipynb #6b50dc0c
 def participation_ratio(
-    data,  # measurement matrix of shape (P, Q), or moments, or an estimate
+    data,  # matrix (P, Q), trials (T, P, Q), NaN where missing; or moments, or an estimate
     *,
-    center=False,  # remove the mean over inputs of each feature; only for a matrix
-):  # (value, stderr), a named tuple; a warning if the estimate of m(2) is not positive
-    "m(1)^2 / m(2): from a matrix both unbiased, from an estimate its Renyi dimension."
-    if not hasattr(data, "stderr") and np.ndim(data) != 1:
-        return _matrix_ratio(data, center)
-    if center:
+    center=False,  # remove the mean over inputs of each feature; not for moments
+    random_state=None,  # None, an int or a numpy Generator, where views are drawn
+):  # (value, stderr), a named tuple; NaN if the estimate of m(2) is not positive
+    "Dimension m(1)^2 / m(2), the bias of the ratio removed by the jackknife."
+    known = hasattr(data, "dimension") or (np.ndim(data) == 1 and len(data) > 0)
+    if known and center:
         raise ValueError(
             "center = True needs the measurement matrix; moments are centred "
             "when they are estimated, not afterwards"
         )
-    return renyi_dimension(data, 2)
+    if hasattr(data, "dimension"):
+        return data.dimension()
+    if known:
+        return renyi_dimension(data, 2)
+    from spectral_moments.estimation import estimate
+
+    return estimate(data, 2, center=center, random_state=random_state).dimension()
 
 # %% ../nbs/12_spectrum.ipynb #e1bafd05
 @dataclass(frozen=True, eq=False)
