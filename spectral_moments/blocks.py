@@ -30,7 +30,7 @@ def walk_block(
         r += C @ pair.leave[:, left:right]
         C[1:] += entered
 
-# %% ../nbs/21_blocks.ipynb #1bb4bd22
+# %% ../nbs/21_blocks.ipynb #eedce1ea
 def unwalk_block(
     R,  # state after the block, changed in place to that before
     W,  # adjoint state after the block, likewise
@@ -50,7 +50,7 @@ def unwalk_block(
     V = np.zeros_like(C)
     rows, columns = np.zeros((n_max, pair.shape[0])), np.zeros((n_max, edges[-1]))
     for w, C, (left, right) in zip(W[::-1], seen[::-1], spans[::-1]):
-        x, share = pair.leave[:, left:right], 0
+        x = pair.leave[:, left:right]
         share = np.zeros((n_max, *x.shape))
         for k in range(n_max):
             share[k:] += C[k].T @ w[: n_max - k]
@@ -62,12 +62,12 @@ def unwalk_block(
         V[1:] += left_rows
     return rows, columns
 
-# %% ../nbs/21_blocks.ipynb #85870540
+# %% ../nbs/21_blocks.ipynb #a07c7eea
 class LaneSums(NamedTuple):
     "Sums over cycles, by lane, and by row and column where asked for."
 
     lanes: np.ndarray  # (n_max, lanes)
-    rows: list  # for each block of rows (n_max, rows), or None
+    rows: dict  # number of a block -> sums through its rows (n_max, rows); or None
     columns: np.ndarray  # (n_max, Q), or None
 
 
@@ -134,7 +134,7 @@ def even_edges(
     "Edges of blocks of nearly equal size."
     return np.arange(blocks + 1) * count // blocks
 
-# %% ../nbs/21_blocks.ipynb #b89fa44b
+# %% ../nbs/21_blocks.ipynb #335db79e
 class Balance(NamedTuple):
     "A power of two for the matrices, and what the sums are to be divided by."
 
@@ -156,10 +156,10 @@ def balance(
     "How to keep sums over so many cycles in the range of doubles."
     n_max, top = len(numbers), numbers[-1]
     shift = -round(top.bit_length() / (2 * n_max)) if top.bit_length() > 500 else 0
-    units = [math.ldexp(1.0, 0)] * n_max
+    units = []
     for n, number in enumerate(numbers, 1):
         extra = max(number.bit_length() - 60, 0)
-        units[n - 1] = math.ldexp(number >> extra, extra + 2 * n * shift)
+        units.append(math.ldexp(number >> extra, extra + 2 * n * shift))
     return Balance(shift, np.array(units))
 
 # %% ../nbs/21_blocks.ipynb #75a38192
@@ -182,10 +182,10 @@ def _exact_sums(pair, n_max, row_edges, edges, shares):
         base = row_edges[first]
         close = pair.enter[base : row_edges[last]]
 
-        def starts(a, part, base=base, last=last, lanes=len(close)):
+        def starts(a, part, base=base, last=last, close=close):
             if a >= last:
                 return None
-            own = np.zeros((lanes, part.shape[0]))
+            own = np.zeros((len(close), part.shape[0]))
             at = np.arange(part.shape[0])
             own[row_edges[a] - base + at, at] = 1
             return own

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'ALIASES', 'LEAST', 'PRODUCTS', 'MOST', 'ERRORS', 'CHEAP', 'RUNS', 'ROUNDS', 'TOLERANCE', 'LOST', 'KEPT',
-           'budget', 'price', 'choose', 'sampled_errors', 'stream_estimate', 'estimate', 'naive', 'kong_valiant',
-           'increasing', 'all_cycles', 'sketched']
+           'LARGEST', 'budget', 'price', 'choose', 'sampled_covariances', 'stream_estimate', 'estimate', 'naive',
+           'kong_valiant', 'increasing', 'all_cycles', 'sketched']
 
-# %% ../nbs/11_estimation.ipynb #cb594e4d
+# %% ../nbs/11_estimation.ipynb #fde92ca5
 import math
 import warnings
 
@@ -23,12 +23,12 @@ from spectral_moments.checks import (
     kind_of,
     progress_bar,
 )
-from .partitions import cycle_weights
-from .planner import plan_cost
 from spectral_moments.reduction import (
     FAMILIES,
+    NOTHING,
     Request,
     Sides,
+    by_pairs,
     draw_view,
     jackknife_covariance,
     reduce,
@@ -38,7 +38,7 @@ from .results import Estimate, EstimateWarning
 from .sources import Source, look, open_source
 from .uncertainty import doubts, few_carry
 
-# %% ../nbs/11_estimation.ipynb #399862a5
+# %% ../nbs/11_estimation.ipynb #1bce17a5
 #: names of the methods, and the words that users of the package `dimensionality` know
 METHODS = ("auto", *FAMILIES)
 ALIASES = {"both": "auto", "row": "kv_row", "col": "kv_col"}
@@ -62,25 +62,12 @@ def price(
     n_max,  # highest order
     shape,  # (T, P, Q)
     *,
-    center=False,  # whether the mean over the rows is removed
-    pairs=False,  # whether that is done by differences of pairs
+    center=False,  # whether the family removes the mean
+    pairs=False,  # whether differences of pairs do
 ):  # float
     "Multiply-adds of one view."
     T, P, Q = shape
-    P = P // 2 if pairs else P
-    short, long = sorted((P, Q))
-    if name == "sketched":
-        return 4.0 * 128 * n_max * P * Q
-    if name != "all_cycles":
-        pace = (
-            1 if name == "blocks" else 3
-        )  # of matrix products over that of the inner loop
-        return 2.0 * pace * n_max * short**2 * long
-    if n_max == 5 and short**3 * long > MOST:
-        return math.inf  # not worth a plan
-    labels = ("enter", "enter") if T == 1 else ("leave", "enter")
-    weights = cycle_weights(n_max, (P, Q), labels, center and not pairs)
-    return plan_cost(weights.graphs, P, Q)
+    return FAMILIES[name].cost(n_max, T, P // 2 if pairs else P, Q, center and not pairs)
 
 # %% ../nbs/11_estimation.ipynb #6ee493d9
 def choose(
@@ -160,7 +147,7 @@ def _check_population(population, shape):
         found.append(size)
     return tuple(found)
 
-# %% ../nbs/11_estimation.ipynb #da2b0e9d
+# %% ../nbs/11_estimation.ipynb #861ec481
 class _Call:
     "A call of the front door, checked: the one place where a combination is refused."
 
@@ -175,12 +162,13 @@ class _Call:
         grouped = rows.groups is not None or columns.groups is not None
         units = P if rows.groups is None else int(rows.groups.max()) + 1
         features = Q if columns.groups is None else int(columns.groups.max()) + 1
-        need = 2 * self.n_max if center else self.n_max
+        apart = center and (self.method == "auto" or FAMILIES[self.method].sampled)
+        need = 2 * self.n_max if apart else self.n_max  # a mean takes a second row
         what = "rows" if rows.groups is None else "groups of rows"
         if units < need:
             raise ValueError(
                 f"n_max = {self.n_max} needs {need} distinct {what}"
-                f"{' with center=True' if center else ''}, and there are {units}; "
+                f"{' with center=True' if apart else ''}, and there are {units}; "
                 "lower n_max"
             )
         if features < self.n_max:
@@ -188,8 +176,10 @@ class _Call:
                 f"n_max = {self.n_max} needs as many groups of columns, and there are "
                 f"{features}; lower n_max"
             )
-        highest = FAMILIES["all_cycles"].highest
-        if (self.method == "all_cycles" or finite) and self.n_max > highest:
+        highest = FAMILIES[
+            "all_cycles" if finite or self.method == "auto" else self.method
+        ].highest
+        if (finite or self.method != "auto") and highest and self.n_max > highest:
             raise ValueError(
                 f"n_max = {self.n_max} is larger than {highest}, the highest order of "
                 "all cycles; lower n_max"
@@ -222,52 +212,41 @@ class _Call:
             )
         return ALIASES.get(method, method)
 
+    def pairs(self, name, n_max):
+        "Whether a family needs random pairs of rows."
+        return self.center and by_pairs(name, n_max, self.source, self.rows, self.columns)
+
     def plan(self, n_permutations):
-        "Which family for which order, and how many views."
-        T, P, Q = self.shape
-        if self.method != "auto":
-            names, runs = [self.method] * self.n_max, RUNS
-            if self.method == "sketched":
-                runs = None
-            elif not FAMILIES[self.method].ordered:
-                paired = self.center and not FAMILIES[self.method].centres(
-                    self.n_max, self.complete
-                )
-                runs = RUNS if paired else 1
+        "Which family for which order, and how many views of the last; None: until quiet."
+        if self.method == "auto":
+            options = dict(center=self.center, complete=self.complete)
+            whole = self.source.place != "file"
+            names, runs = choose(self.shape, self.n_max, whole=whole, **options)
         else:
-            names, runs = choose(
-                self.shape,
-                self.n_max,
-                center=self.center,
-                complete=self.complete,
-                whole=self.source.place != "file",
-            )
+            names, runs = [self.method] * self.n_max, self.views(self.method, self.n_max)
         return names, runs if n_permutations is None else n_permutations
 
-# %% ../nbs/11_estimation.ipynb #44bc9e4c
+    def views(self, name, n_max):
+        "How many views of a family are worth their price."
+        if FAMILIES[name].noisy:
+            return None
+        return RUNS if FAMILIES[name].ordered or self.pairs(name, n_max) else 1
+
+# %% ../nbs/11_estimation.ipynb #e453ca7b
 ROUNDS, TOLERANCE = (
     16,
     0.25,
 )  # most rounds of a sketch; its noise over the error that is fine
 
 
-def _quiet(found):
-    "Whether the noise of the probes is small beside the sampling error."
-    if found.rows is None:
-        return True
-    noise = np.sqrt(np.diag(found.noise))
-    error = np.sqrt(
-        sum(np.diag(jackknife_covariance(x)) for x in (found.rows, found.columns))
-    )
-    return bool((noise <= np.fmax(TOLERANCE * error, 1e-9 * abs(found.values))).all())
-
-
-def _run(call, name, n_max, runs, stderr, rng, n_jobs, advance):
+def _run(call, name, n_max, runs, stderr, rng, n_jobs, advance, errors=None):
     "One family, for orders up to n_max."
     options = {}
-    if name == "sketched":
-        options["enough"] = _quiet if runs is None else None
-        runs = runs or (ROUNDS if stderr else 1)
+    if FAMILIES[name].noisy and runs is None:
+        runs = 1 if errors is None else ROUNDS
+        options["enough"] = lambda found: bool(
+            (np.sqrt(np.diag(found.noise)) <= TOLERANCE * errors[:n_max]).all()
+        )
     if price("increasing", n_max, call.shape) <= CHEAP:
         options["replicated"] = 4
     return reduce(
@@ -286,7 +265,7 @@ def _run(call, name, n_max, runs, stderr, rng, n_jobs, advance):
         **options,
     )
 
-# %% ../nbs/11_estimation.ipynb #99e8d7f1
+# %% ../nbs/11_estimation.ipynb #cbf8ec6f
 LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
 
 
@@ -297,24 +276,25 @@ def _lost(found):
     return np.flatnonzero(lost).tolist()
 
 
-def _found(call, names, runs, stderr, rng, n_jobs, advance):
+def _found(call, names, runs, stderr, rng, n_jobs, advance, errors=None):
     "Results by family, the family of each order, and the orders lost to rounding."
-    results, auto = {}, call.method == "auto"
+    results, auto, options = {}, call.method == "auto", (rng, n_jobs, advance, errors)
     for name in dict.fromkeys(names):
         highest = call.n_max - names[::-1].index(name)
-        mine = runs if FAMILIES[name].ordered or name == names[-1] else 1
-        results[name] = _run(call, name, highest, mine, stderr, rng, n_jobs, advance)
+        mine = runs if name == names[-1] else call.views(name, highest)
+        results[name] = _run(call, name, highest, mine, stderr, *options)
     lost = []
     if "all_cycles" in results:
         lost = [n for n in _lost(results["all_cycles"]) if names[n] == "all_cycles"]
     if lost and auto and "increasing" not in results:
-        options = (RUNS, stderr, rng, n_jobs, advance)
-        results["increasing"] = _run(call, "increasing", int(max(lost)) + 1, *options)
+        results["increasing"] = _run(
+            call, "increasing", int(max(lost)) + 1, RUNS, stderr, *options
+        )
     if lost and auto:
         names = ["increasing" if n in lost else name for n, name in enumerate(names)]
     return results, names, lost
 
-# %% ../nbs/11_estimation.ipynb #68cbbfc3
+# %% ../nbs/11_estimation.ipynb #ff14d37a
 def _by_order(results, names, field):
     "One field of the results, order by order; None if a family has none."
     parts = [getattr(results[name], field) for name in names]
@@ -333,61 +313,54 @@ def _rescaled(x, exponent):
     return np.where(beyond, np.nan, y)
 
 
-def _assembled(call, results, names, lost, stderr):
-    "The `Estimate` from the results by family."
-    source, values = call.source, _by_order(results, names, "values")
+def _assembled(call, results, names, lost, sampled):
+    "The `Estimate` from the results by family, and the errors of a sample if there are."
+    e, values = call.source.exponent, _by_order(results, names, "values")
     auto = call.method == "auto"
     if lost and not auto:
         values[lost] = np.nan
-    scaled = _rescaled(values, source.exponent)
-    unknown = np.full(call.n_max, np.nan)
-    parts = dict(stderr=unknown)
+    scaled, parts = _rescaled(values, e), dict(stderr=np.full(call.n_max, np.nan))
     sides = [_by_order(results, names, field) for field in ("rows", "columns")]
-    if stderr and sides[0] is not None:
-        noise = None
-        if "sketched" in results:  # other orders have none
-            mine = np.array([name == "sketched" for name in names])
-            noise = np.where(mine & mine[:, None], results["sketched"].noise, 0)
-        parts = _errors(sides, call, noise)
-        left = [
-            1.0 if size is None else math.sqrt(1 - side.shape[1] / size)
-            for side, size in zip(sides, call.population)
-        ]
-        parts["replicates"] = tuple(
-            _rescaled(values[:, None] + side * part, source.exponent)
-            for side, part in zip(sides, left)
-        )
-    elif stderr and all(FAMILIES[name].honest for name in names):
-        parts = _from_sample(call)
+    noise = _noise(results, names)
+    if sampled is not None:
+        parts = _error_parts(sampled, noise, e)
+    elif sides[0] is not None:
+        parts = _error_parts(_covariances(sides, call), noise, e)
+        parts["replicates"] = _replicates(values, sides, call)
     beyond = np.isnan(scaled) & ~np.isnan(values)
     notes = [*_notes(call, names), *_order_notes(scaled, lost, beyond, auto)]
-    if stderr:
+    if not np.isnan(parts["stderr"]).all():
         notes += doubts(scaled, parts["stderr"])
     if "replicates" in parts:
         size = abs(np.nan_to_num(scaled))
-        real = (parts["stderr"] > 1e-9 * size) & (
-            parts["stderr"] < size
-        )  # no rounding, no noise
+        real = (parts["stderr"] > 1e-9 * size) & (parts["stderr"] < size)
         said = (few_carry(x[real], side) for x, side in zip(sides, ("rows", "columns")))
         notes += [note for note in said if note]
-    return Estimate(
-        scaled,
-        methods=list(names),
-        shape=call.shape,
-        center=call.center,
-        notes=notes,
-        **parts,
-    )
+    common = dict(methods=list(names), shape=call.shape, center=call.center, notes=notes)
+    return Estimate(scaled, **common, **parts)
 
 
-def _errors(sides, call, noise):
-    "Standard errors and covariances, in the units of the data."
-    sizes = [
-        None if units.groups is not None else size
-        for units, size in zip((call.rows, call.columns), call.population)
-    ]
-    each = [jackknife_covariance(x, size) for x, size in zip(sides, sizes)]
-    return _error_parts(each, noise, call.source.exponent)
+def _noise(results, names):
+    "Covariance of the noise of probes, 0 for the orders that have none; None if none has."
+    noisy = [name for name in results if FAMILIES[name].noisy]
+    if not noisy:
+        return None
+    mine = np.array([name == noisy[0] for name in names])
+    return np.where(mine & mine[:, None], results[noisy[0]].noise, 0)
+
+
+def _covariances(sides, call):
+    "Covariances due to rows and to columns, in the units of the source."
+    return [jackknife_covariance(x, size) for x, size in zip(sides, call.population)]
+
+
+def _replicates(values, sides, call):
+    "The estimates without each unit, in the units of the data."
+    found = []
+    for side, size in zip(sides, call.population):
+        left = 1.0 if size is None else math.sqrt(1 - side.shape[1] / size)
+        found.append(_rescaled(values[:, None] + side * left, call.source.exponent))
+    return tuple(found)
 
 
 def _error_parts(each, noise, exponent):
@@ -404,47 +377,51 @@ def _error_parts(each, noise, exponent):
         parts["probe_error"] = root(noise)
     return parts
 
-
-def _from_sample(call):
-    "Errors of a source that cannot be walked backwards, from a sample of its rows."
-    T, P, Q = call.shape
-    rng, trials = np.random.default_rng(0), call.source.trials
-    sizes = np.asarray((trials * trials).sum((0, 2)))
-    largest = np.argsort(-np.nan_to_num(sizes))[:64] if P > 1024 else np.arange(0)
-    others = np.setdiff1d(np.arange(P), largest)
-    others = rng.permutation(others)[:KEPT]
-    rows = np.concatenate([largest, others])
-    weights = np.repeat(
-        [1.0, (P - len(largest)) / len(others)], [len(largest), len(others)]
-    )
-    kept = np.ldexp(np.asarray(call.source.take(rows)), call.source.exponent)
-    return sampled_errors(kept, weights, call.shape, call.n_max, call.center)
-
-# %% ../nbs/11_estimation.ipynb #a6c38896
-KEPT = 512  # columns of a sample of rows that tell the errors of the whole
+# %% ../nbs/11_estimation.ipynb #28101ecc
+KEPT, LARGEST = (
+    512,
+    64,
+)  # rows and columns at random, and largest rows, that tell the errors
 
 
-def sampled_errors(
-    kept,  # some rows, trials (T, number, Q)
-    weights,  # how many rows each of them stands for
+def sampled_covariances(
+    source,  # some rows, as a source
+    stands_for,  # how many rows each of them stands for
     shape,  # (T, P, Q) of the whole
     n_max,  # highest order
     center,  # whether the mean over the rows is removed
-):  # dict with stderr, covariance and their parts; empty if the sample is too small
-    "Errors of the estimates for a whole matrix, from some of its rows."
-    T, P, Q = shape
-    columns = np.sort(np.random.default_rng(0).permutation(Q)[:KEPT])
-    if kept.shape[1] < n_max * (2 if center else 1) + 1 or len(columns) <= n_max:
-        return dict(stderr=np.full(n_max, np.inf))
-    source, rng = open_source(kept[:, :, columns]), np.random.default_rng(0)
-    equal = weights.min() == weights.max()
-    rows = Sides(None if equal else weights / weights.max())
-    call = _Call(source, n_max, "auto", center, (None, None), rows, Sides())
-    found = _found(call, *call.plan(None), True, rng, 1, None)
+    rows=NOTHING,  # weights of these rows
+    columns=NOTHING,  # weights of the columns
+):  # covariances due to rows and to columns, in the units of the source
+    "Covariances of the estimates for a whole matrix, from some of its rows."
+    unknown = np.full((n_max, n_max), np.inf)
+    few = np.sort(np.random.default_rng(0).permutation(shape[2])[:KEPT])
+    part = Source(np.ascontiguousarray(source.trials[:, :, few]), 0, source.gaps)
+    if part.shape[1] <= n_max * (2 if center else 1) or len(few) <= n_max:
+        return [unknown, unknown]
+    weights = None if columns.weights is None else columns.weights[few]
+    mine = stands_for if rows.weights is None else stands_for * rows.weights
+    mine = None if mine.min() == mine.max() else mine / mine.max()
+    call = _Call(part, n_max, "auto", center, (None, None), Sides(mine), Sides(weights))
+    found = _found(call, *call.plan(None), True, np.random.default_rng(0), 1, None)
     sides = [_by_order(*found[:2], field) for field in ("rows", "columns")]
-    by_row = jackknife_covariance(sides[0], stands_for=weights)
-    by_column = jackknife_covariance(sides[1]) * (len(columns) / Q)
-    return _error_parts([by_row, by_column], None, source.exponent)
+    by_column = jackknife_covariance(sides[1]) * (len(few) / shape[2])
+    return [jackknife_covariance(sides[0], stands_for=stands_for), by_column]
+
+
+def _from_sample(call):
+    "`sampled_covariances` of rows of a source: some at random, and the largest."
+    P, source = call.shape[1], call.source
+    order = np.argsort(-source.row_sizes(), kind="stable")
+    largest = order[:LARGEST] if P > 2 * KEPT else order[:0]
+    others = np.random.default_rng(0).permutation(order[len(largest) :])[:KEPT]
+    taken = np.sort(np.concatenate([largest, others]))
+    stands_for = np.where(np.isin(taken, largest), 1.0, (P - len(largest)) / len(others))
+    kept = Source(np.asarray(source.take(taken)), 0, source.gaps)
+    weights = None if call.rows.weights is None else call.rows.weights[taken]
+    return sampled_covariances(
+        kept, stands_for, call.shape, call.n_max, call.center, Sides(weights), call.columns
+    )
 
 
 def stream_estimate(
@@ -454,33 +431,29 @@ def stream_estimate(
     *,
     center,  # whether the mean over the rows was removed
     kept,  # some rows, trials (T, number, Q)
-    weights,  # how many rows each of them stands for
+    stands_for,  # how many rows each of them stands for
     stderr=True,  # whether to compute standard errors
 ):  # an `Estimate`
     "The estimate of a stream."
-    values, n_max = _rescaled(means, exponent), len(means)
-    parts = dict(stderr=np.full(n_max, np.nan))
-    if stderr:
-        parts = sampled_errors(kept, weights, shape, n_max, center)
-    if not np.isfinite(means).all() and not np.isnan(means).all():
+    if np.isinf(means).any():
         raise ValueError(
             "the rows differ too much in size, or are too many, for the sums of order "
-            f"{n_max} to stay in the range of doubles; lower n_max"
+            f"{len(means)} to stay in the range of doubles; lower n_max"
         )
+    values, source = _rescaled(means, exponent), open_source(kept)
+    parts = dict(stderr=np.full(len(means), np.nan))
+    if stderr:
+        each = sampled_covariances(source, stands_for, shape, len(means), center)
+        parts = _error_parts(each, None, source.exponent)
     beyond = np.isnan(values) & ~np.isnan(means)
-    seen = open_source(kept)
-    notes = [
-        *look(seen, center=center, order=False),
-        *_order_notes(values, [], beyond, False),
-    ]
+    notes = [*look(source, center=center, order=False)]
+    notes += _order_notes(values, [], beyond, False)
     notes += doubts(values, parts["stderr"]) if stderr else []
-    methods = ["increasing"] * n_max
-    return _warned(
-        Estimate(values, methods=methods, shape=shape, center=center, notes=notes, **parts),
-        4,
-    )
+    methods = ["increasing"] * len(means)
+    common = dict(methods=methods, shape=shape, center=center, notes=notes)
+    return _warned(Estimate(values, **common, **parts), 4)
 
-# %% ../nbs/11_estimation.ipynb #606d1636
+# %% ../nbs/11_estimation.ipynb #aad09265
 def _named(orders):
     "Orders in words."
     return ", ".join(str(n + 1) for n in orders)
@@ -514,7 +487,7 @@ def _order_notes(values, lost, beyond, auto):
 
 def _notes(call, names):
     "Doubts about the data and about the way."
-    yield from look(call.source, center=call.center)
+    yield from look(call.source, center=call.center, grouped=call.rows.groups is not None)
     T, P, Q = call.shape
     if call.n_max > 1 and 2 * call.n_max > min(P, Q):
         yield (
@@ -525,7 +498,7 @@ def _notes(call, names):
         if side.weights is not None:
             effective = side.weights.sum() ** 2 / (side.weights**2).sum()
             yield f"the weights leave the worth of {effective:.0f} of all {what}"
-    if "sketched" in names and call.method == "auto":
+    if call.method == "auto" and any(FAMILIES[name].noisy for name in names):
         yield (
             "the matrix is too large for exact sums within the budget; random probes were "
             "used, and their noise is part of the error: method='blocks' is exact"
@@ -538,7 +511,7 @@ def _warned(result, stacklevel=3):
         warnings.warn(note, EstimateWarning, stacklevel=stacklevel)
     return result
 
-# %% ../nbs/11_estimation.ipynb #f811b208
+# %% ../nbs/11_estimation.ipynb #b6c1a918
 def estimate(
     phi,  # matrix (P, Q) or T trials of it (T, P, Q), NaN where missing: array-like, memory
     # map, h5py or Zarr array, Dask array, torch tensor
@@ -586,19 +559,28 @@ def estimate(
     population = _check_population(population, (P, Q))
     call = _Call(source, n_max, method, center, population, rows, columns)
     names, runs = call.plan(n_permutations)
+    families = [FAMILIES[name] for name in names]
+    stderr = stderr and all(family.honest for family in families)
+    exact = all(f.backward is not None and f.backward(source.place) for f in families)
     with progress_bar(progress, None) as bar:
-        found = _found(call, names, runs, stderr, rng, n_jobs, bar.update)
-    return _warned(_assembled(call, *found, stderr))
+        sampled = _from_sample(call) if stderr and not exact else None
+        errors = None
+        if sampled is not None:
+            errors = np.sqrt(np.diag(sampled[0]) + np.diag(sampled[1]))
+        options = (stderr and exact, rng, n_jobs, bar.update, errors)
+        found = _found(call, names, runs, *options)
+    return _warned(_assembled(call, *found, sampled))
 
-# %% ../nbs/11_estimation.ipynb #2aed1af8
+# %% ../nbs/11_estimation.ipynb #63799a3a
 def _values(
-    phi, name, n_max, *, runs=0, random_state=None, n_jobs=1, progress=False, **options
+    phi, name, n_max, *, runs=0, random_state=0, n_jobs=1, progress=False, **options
 ):
     "Estimates of one family, rows and columns as given unless there are runs."
-    source, none = open_source(phi), Sides()
+    source, none = open_source(phi), NOTHING
     center = options.get("center", False)
     call = _Call(source, n_max, name, center, (None, None), none, none)
     rng = check_random_state(random_state)
+    runs = RUNS if not runs and call.pairs(name, call.n_max) else runs
     with progress_bar(progress, None) as bar:
         options.update(rng=rng, n_jobs=n_jobs, advance=bar.update, runs=runs)
         found = reduce(source, name, call.n_max, **options)
@@ -653,10 +635,10 @@ def increasing(
         progress=check_flag(progress, "progress"),
     )
 
-# %% ../nbs/11_estimation.ipynb #565e6273
+# %% ../nbs/11_estimation.ipynb #8e45665e
 def _tensor_source(phi):
     "A torch tensor as a source that keeps its gradient."
-    largest = check_trials(phi, missing=True)
+    largest = check_trials(phi.detach().cpu(), missing=True)
     exponent = int(np.frexp(np.nanmax(abs(largest)))[1])
     x = phi.double() * 2.0**-exponent
     gaps = bool(np.isnan(largest).any())
@@ -670,20 +652,21 @@ def all_cycles(
     center=False,  # whether the mean over inputs is removed
 ):  # array whose entry n - 1 estimates m(n); a tensor with gradients if `phi` is one
     "Mean over all cycles with distinct rows and columns: unbiased, of least variance."
+    center = check_flag(center, "center")
     if kind_of(phi) != "torch":
-        return _values(phi, "all_cycles", n_max, center=check_flag(center, "center"))
+        return _values(phi, "all_cycles", n_max, center=center)
     import torch
 
-    source, none = _tensor_source(phi), Sides()
+    source, none = _tensor_source(phi), NOTHING
     call = _Call(source, n_max, "all_cycles", center, (None, None), none, none)
     rng, family = np.random.default_rng(0), FAMILIES["all_cycles"]
-    itself = center and family.centres(call.n_max, call.complete)
+    paired = call.pairs("all_cycles", call.n_max)
     splits = trial_splits(source.shape[0], rng)
-    views = splits if itself or not center else splits * RUNS
+    views = [splits[k % len(splits)] for k in range(max(len(splits), RUNS * paired))]
     total = 0
     for halves in views:
-        view = draw_view(source.shape[1:], rng, paired=center and not itself, halves=halves)
-        ask = Request(call.n_max, False, itself)
+        view = draw_view(source.shape[1:], rng, paired=paired, halves=halves)
+        ask = Request(call.n_max, False, center and not paired)
         total = total + torch.stack(family.means(source, view, ask)[0].values)
     unit = 4.0 ** (source.exponent * np.arange(1, call.n_max + 1))
     return total / len(views) * torch.as_tensor(unit, device=phi.device)

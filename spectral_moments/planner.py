@@ -293,7 +293,7 @@ def _run(plan, loop, values, given, keep):
 
 # %% ../nbs/19_planner.ipynb #7d9971d3
 def _adjoint(op, g, a, b=None, w=None):
-    "Derivatives with respect to the operands of `op`, given `g` with respect to its result."
+    "Derivatives by the operands of `op`, given the derivative `g` by its result."
     if op == "times":
         return g * b, g * a
     if op == "sum":

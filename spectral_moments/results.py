@@ -248,7 +248,7 @@ def difference_test(
         z = np.where(both, near_normal, difference / error)
     return difference, error, 2 * ndtr(-abs(z))
 
-# %% ../nbs/92_results.ipynb #d0c11857
+# %% ../nbs/92_results.ipynb #295fb2ae
 @dataclass(frozen=True, eq=False)
 class Comparison:
     "Several estimates: their differences from the first, in a table, and a plot."
@@ -272,7 +272,8 @@ class Comparison:
         for x in self.rows:
             pair = f"{x['second']} - {x['first']}"
             lines.append(
-                f"{pair:24.24}{x['n']:2d} {x['difference']:12.4g} {x['error']:12.4g} {x['p']:8.2g}"
+                f"{pair:24.24}{x['n']:2d} {x['difference']:12.4g} {x['error']:12.4g} "
+                f"{x['p']:8.2g}"
             )
         return "\n".join(lines)
 
@@ -281,10 +282,13 @@ class Comparison:
             f"<th>{x}</th>" for x in ("", "n", "difference", "std. error", "p-value")
         )
         body = "".join(
-            f"<tr><td>{escape(x['second'])} &minus; {escape(x['first'])}</td><td>{x['n']}</td>"
+            f"<tr><td>{escape(x['second'])} &minus; {escape(x['first'])}</td>"
+            f"<td>{x['n']}</td>"
             f"<td>{x['difference']:.4g}</td><td>{x['error']:.4g}</td><td>{x['p']:.2g}</td></tr>"
             for x in self.rows
         )
+        rows = ("".join(f"<td>{cell}</td>" for cell in row) for row in cells)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def plot(

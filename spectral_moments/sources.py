@@ -6,8 +6,9 @@
 __all__ = ['FEWEST', 'STRIP', 'LOADED', 'SAMPLE', 'MEAN_SHARE', 'Pair', 'Means', 'ratio_means', 'View', 'unit_exponent', 'Source',
            'FileSource', 'open_source', 'look']
 
-# %% ../nbs/20_sources.ipynb #be934af8
+# %% ../nbs/20_sources.ipynb #70bf8cfd
 import math
+import tempfile
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -90,7 +91,7 @@ def _counted(x, known, weight):
     count = known * 1.0 if weight is None else weight if known is None else known * weight
     return x * count, count
 
-# %% ../nbs/20_sources.ipynb #bba1279b
+# %% ../nbs/20_sources.ipynb #43cac29e
 @dataclass(frozen=True, eq=False)
 class View:
     "A way of looking at a source."
@@ -102,6 +103,10 @@ class View:
     weights: tuple = None  # (row weights, column weights) of the source, either may be None
     row_edges: np.ndarray = None  # where groups of rows begin and end; None: no groups
     column_edges: np.ndarray = None  # where groups of columns begin and end
+
+    def counted(self, source):
+        "Whether something is missing or weighted, so that pairs have counts."
+        return source.gaps or self.weights is not None
 
     def shape(self, source):
         "Number of rows and columns of the pair."
@@ -144,12 +149,12 @@ class View:
             both = [_paired(*two) for two in zip(both, other, strict=True)]
         weight, alone = self._weight(part), self.halves is None
         if weight is not None:
-            weight = np.broadcast_to(weight, both[0][0].shape)
+            weight = weight + 0 * both[0][0]  # lives where the matrix lives
         enter, count = _counted(*both[0], weight)
         leave, other = (enter, count) if alone else _counted(*both[1], weight)
         return Pair(enter, leave, None if count is None else (count, other))
 
-# %% ../nbs/20_sources.ipynb #32dd132b
+# %% ../nbs/20_sources.ipynb #54a56ce0
 def unit_exponent(
     largest,  # largest absolute entry
     squares,  # sum of the squares of the entries divided by `largest`
@@ -183,7 +188,11 @@ class Source:
         "Some rows of all trials."
         return self.trials[:, rows]
 
-# %% ../nbs/20_sources.ipynb #1d83bfe9
+    def row_sizes(self):
+        "Sum of squares of each row, up to a factor."
+        return np.asarray(np.nansum(self.trials * self.trials, axis=(0, 2)))
+
+# %% ../nbs/20_sources.ipynb #597ef794
 STRIP = 2**24  # bytes of a file that are read at once
 
 
@@ -200,10 +209,14 @@ class FileSource:
         self.shape = (1, *phi.shape) if len(phi.shape) == 2 else tuple(phi.shape)
         T, P, Q = self.shape
         self.height = max(1, STRIP // (8 * T * Q))
-        self.exponent, self.gaps = 0, False
+        self.exponent, self.gaps, sizes = 0, False, []
+        if not isinstance(phi, np.memmap):  # rows in random order want a file of rows
+            self.phi = self._mapped()
         largest, squares, seen = 0.0, 0.0, 0
         for start in range(0, P, self.height):
-            x = check_trials(self._strip(start, start + self.height), missing=True)
+            x = check_trials(self._strip(start, start + self.height), missing=None)
+            with np.errstate(over="ignore"):
+                sizes.append(np.nansum(x**2, axis=(0, 2)))
             known = x[~np.isnan(x)]
             self.gaps |= known.size < x.size
             top = float(abs(known).max(initial=0.0))
@@ -214,6 +227,20 @@ class FileSource:
         if not seen:
             raise ValueError("phi has only NaN entries; nothing was observed")
         self.exponent = unit_exponent(largest, squares, seen)
+        self._sizes = np.concatenate(sizes)
+
+    def row_sizes(self):
+        "Sum of squares of each row, up to a factor."
+        return self._sizes
+
+    def _mapped(self):
+        "A copy in a temporary file that is gone when it is closed."
+        with tempfile.TemporaryFile() as file:  # the map keeps it
+            copy = np.memmap(file, dtype=float, shape=self.shape)
+        for start in range(0, self.shape[1], self.height):
+            rows = slice(start, start + self.height)
+            copy[:, rows] = self._strip(rows.start, rows.stop)
+        return copy
 
     def _strip(self, start, stop):
         "Neighbouring rows of all trials, as they are."
@@ -257,8 +284,8 @@ def _dask_source(phi):
         )
     if phi.ndim not in (2, 3) or np.isnan(phi.shape).any() or 0 in phi.shape:
         raise ValueError(
-            f"phi is a Dask array of shape {phi.shape}; it must have 2 axes (inputs, features) "
-            "or 3 (trials, inputs, features) of known, positive length: "
+            f"phi is a Dask array of shape {phi.shape}; it must have 2 axes (inputs, "
+            "features) or 3 (trials, inputs, features) of known, positive length: "
             "phi.compute_chunk_sizes() finds them"
         )
     check_dtype(phi.dtype)
@@ -337,12 +364,13 @@ def _alike(x):
     error = math.hypot(near.std(), far.std()) / math.sqrt(len(far))
     return near.mean() - far.mean(), error
 
-# %% ../nbs/20_sources.ipynb #1a0f20b0
+# %% ../nbs/20_sources.ipynb #45e40c5c
 def look(
     source,  # a source
     *,
     center=False,  # whether the mean is removed anyway
     order=True,  # whether the order of the rows is that of the measurement
+    grouped=False,  # whether it is known what belongs together
 ):  # generator of sentences
     "Doubts about the data, from a sample of it."
     T, P, Q = source.shape
@@ -363,33 +391,38 @@ def look(
         )
     if T > 1:
         yield from _trial_doubts(trials)
-    if x.shape[0] > 3 and (copies := _copies(x)):
+    seen = x[known.any(1)]
+    if not grouped and len(seen) > 3 and (copies := _copies(seen)):
         yield (
-            f"{copies} of {x.shape[0]} rows are exact copies of others, and copies are not "
+            f"{copies} of {len(seen)} rows are exact copies of others, and copies are not "
             "independent inputs: drop them, or name what belongs together by groups"
         )
-    elif order and x.shape[0] > 19:
+    elif order and not grouped and len(x) > 19:
         start = (P - len(x)) // 2
         near = np.asarray(source.take(slice(start, start + len(x))))[:, :, columns]
         more, error = _alike(_half(near, source.gaps)[0])
         if more > 0.1 and more > 5 * error:
             yield (
-                "neighbouring rows are more alike than distant ones: harmless if the rows were "
-                "sorted; if they follow each other in time they are not independent inputs: "
+                "neighbouring rows are more alike than distant ones: harmless if the rows "
+                "were sorted; if they follow each other in time they are not independent: "
                 "name what belongs together by groups, or take rows far apart"
             )
 
 
 def _trial_doubts(trials):
     "Doubts about repeats."
+    trials = [trial for trial in trials if not np.isnan(trial).all()]
+    if len(trials) < 2:
+        return
     first = np.nan_to_num(trials[0])
     if all(np.array_equal(first, np.nan_to_num(other)) for other in trials[1:]):
         yield "all trials are the same: copies of one measurement cannot remove its noise"
         return
-    norms = np.sqrt(np.nanmean(trials**2, axis=(1, 2)))
+    norms = np.sqrt([np.nanmean(trial**2) for trial in trials])
     if norms.max() > 1.25 * norms.min():
         yield (
-            f"the trials differ in size by a factor of {norms.max() / max(norms.min(), 1e-300):.2f}; "
+            f"the largest trial is {norms.max() / max(norms.min(), 1e-300):.3g} times the "
+            "smallest; "
             "a gain that differs between trials is not noise that averages out: normalise "
             "the trials"
         )

@@ -55,7 +55,7 @@ def _positive_number(value, name, meaning):
         raise ValueError(f"{name} = {value} must be positive and finite: it is {meaning}")
     return value
 
-# %% ../nbs/12_spectrum.ipynb #2fd5d79b
+# %% ../nbs/12_spectrum.ipynb #a3efaed1
 #: noise of the copies in standard errors, their number, share of the identity in S
 SMOOTHING, COPIES, SHRINKAGE = 0.5, 64, 0.05
 
@@ -69,7 +69,7 @@ def moment_grid(
     s = np.unique(np.concatenate([even, geometric]))
     return s[np.append(True, np.diff(s) > 1e-6 * s[1:])]  # no two points alike
 
-
+# %% ../nbs/12_spectrum.ipynb #247a08f1
 def moments_and_covariance(
     est,  # an estimate with .values, .stderr and perhaps .covariance
 ):  # (values, covariance) of the leading orders whose error is known
@@ -89,7 +89,7 @@ def moments_and_covariance(
     covariance[np.diag_indices(k)] = stderr**2
     return m[:k], covariance
 
-# %% ../nbs/12_spectrum.ipynb #e7f0ccce
+# %% ../nbs/12_spectrum.ipynb #81adb4d2
 def upper_end(
     m,  # estimated moments
     stderr,  # their standard errors
@@ -98,7 +98,7 @@ def upper_end(
     n, high = np.arange(1, len(m) + 1), m + 2 * stderr
     return float((high[high > 0] ** (1 / n[high > 0])).min())
 
-
+# %% ../nbs/12_spectrum.ipynb #91902012
 def nearest_point(
     point,  # target, shape (k,)
     rows,  # generators of the cone as columns, shape (k, G)
@@ -111,7 +111,7 @@ def nearest_point(
     span = np.linalg.qr(A[:, weights > 0])[0]
     return weights / size, root @ (span @ span.T) @ np.linalg.inv(root)
 
-# %% ../nbs/12_spectrum.ipynb #f3d10c70
+# %% ../nbs/12_spectrum.ipynb #005482c6
 @dataclass(frozen=True, eq=False)
 class Spectrum:
     "Feasible moments and the measure that has them."
@@ -151,6 +151,15 @@ class Spectrum:
         count = max(1, round(rank[-1])) if count is None else check_count(count, "count")
         total = np.append(0, (number * s).cumsum())  # of the eigenvalues up to that rank
         return np.diff(np.interp(np.arange(count + 1), rank, total))
+
+    def __str__(self):
+        lines = ["Feasible moments\nn     unbiased     feasible   std. error"]
+        rows = zip(self.est.values, self.values, self.stderr)
+        lines += [
+            f"{n}" + "".join(f"{x:13.4g}" for x in row) for n, row in enumerate(rows, 1)
+        ]
+        top = " ".join(f"{x:.3g}" for x in self.eigenvalues(5))
+        return "\n".join([*lines, f"first eigenvalues {top}"])
 
     def plot(
         self,
@@ -326,7 +335,7 @@ def _moment_problem(objective, rows, low, high):
         )
     return [objective @ nu for nu in ends]
 
-# %% ../nbs/12_spectrum.ipynb #d65cf3a3
+# %% ../nbs/12_spectrum.ipynb #9da7ca88
 def _scaled_boxes(moments, level, upper, s):
     "Rows s^(n-1), and intervals of m(n) / upper^n made good for the grid s."
     low, high = _boxes(moments, level)
@@ -335,7 +344,7 @@ def _scaled_boxes(moments, level, upper, s):
     bend = k * (k - 1) * s[1:] ** np.maximum(k - 2, 0)
     return s**k, low, high + high[0] * (np.diff(s) ** 2 / 8 * bend).max(axis=1)
 
-
+# %% ../nbs/12_spectrum.ipynb #3a14e9e3
 def spectral_bounds(
     moments,  # m(1), ..., m(k) as an array, or an estimate with .values and .stderr
     function,  # takes an array of eigenvalues to an array; zero at zero
@@ -369,7 +378,7 @@ def spectral_bounds(
         below, above = min(below, limit), max(above, limit)
     return Bounds(float(below), float(above))
 
-
+# %% ../nbs/12_spectrum.ipynb #b50cb364
 def _limit_at_zero(per_trace):
     "Limit of f(s) / s at zero, by extrapolation; infinite if its steps do not shrink."
     far, near, nearer = per_trace(np.array([1e-6, 1e-9, 1e-12]))
@@ -378,7 +387,7 @@ def _limit_at_zero(per_trace):
         return np.copysign(np.inf, step)
     return nearer + step * step / (before - step) if before != step else nearer
 
-# %% ../nbs/12_spectrum.ipynb #a8f9ff46
+# %% ../nbs/12_spectrum.ipynb #20f4ce3e
 def eigenvalue_bounds(
     moments,  # m(1), ..., m(k) as an array, or an estimate with .values and .stderr
     count,  # highest rank
@@ -407,7 +416,7 @@ def eigenvalue_bounds(
         high[beyond:] = np.minimum(high[beyond:], upper * s[j])
     return low, high
 
-
+# %% ../nbs/12_spectrum.ipynb #e3c4d590
 def _count_range(s, j, rows, low, high):
     "Fewest and most eigenvalues at the points s[j], s[j + 1], ... of the grid."
     number = np.append(np.zeros(j), 1 / s[j:])
@@ -637,7 +646,7 @@ def participation_ratio(
         )
     return renyi_dimension(data, 2)
 
-# %% ../nbs/12_spectrum.ipynb #ced8bd76
+# %% ../nbs/12_spectrum.ipynb #e1bafd05
 @dataclass(frozen=True, eq=False)
 class Sweep:
     "Dimension of random submatrices against their size."
@@ -661,7 +670,7 @@ class Sweep:
         ax.set(xlabel="rows x columns seen", ylabel="dimension")
         return ax
 
-
+# %% ../nbs/12_spectrum.ipynb #8562b6a0
 def dimension_sweep(
     phi,  # measurement matrix, shape (P, Q), or trials, shape (T, P, Q)
     shares=(0.1, 0.2, 0.4, 0.7),  # of the rows and columns
@@ -686,7 +695,7 @@ def dimension_sweep(
             row[i] = ratio(phi[..., rows[:, None], columns])
     return Sweep(shapes, values, float(ratio(phi)))
 
-
+# %% ../nbs/12_spectrum.ipynb #848a9491
 def plot_dimensions(
     est,  # an estimate with .values, .stderr and .covariance
     ax=None,  # matplotlib axes; None makes new ones

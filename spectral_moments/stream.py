@@ -151,7 +151,7 @@ def summary_sums(
         means.append(math.ldexp(total, -bits) / (number >> bits) if number else math.nan)
     return np.array(means)
 
-# %% ../nbs/24_stream.ipynb #2214f27f
+# %% ../nbs/24_stream.ipynb #d14e9226
 POOL = 1024  # rows that are mixed
 BATCH = 256  # rows that are processed together
 SAMPLE, LARGEST = 512, 64  # rows that are kept for the errors: at random, and the largest
@@ -219,7 +219,7 @@ class Stream:
         return self
 
     def _checked(self, rows):
-        "Rows as trials (T, number, Q) with columns in the order of the stream; None for none."
+        "Rows as trials (T, number, Q), columns in the order of the stream; None for none."
         shape = getattr(rows, "shape", None)
         shape = np.shape(rows) if shape is None else tuple(shape)
         if len(shape) == 1 and shape[0]:
@@ -318,8 +318,8 @@ class Stream:
             mine, theirs = getattr(self, what), getattr(other, what)
             if mine != theirs:
                 raise ValueError(
-                    f"{what} is {mine} here and {theirs} in other; only streams of the same "
-                    "features, orders and options can be merged"
+                    f"{what} is {mine} here and {theirs} in other; only streams of the "
+                    "same features, orders and options can be merged"
                 )
         trials = {len(s._state.pool) for s in (self, other) if s._state.pool is not None}
         if len(trials) > 1:
@@ -350,14 +350,14 @@ class Stream:
             means = means / summary_sums(state.counts, self.n_features)
         from spectral_moments.estimation import stream_estimate
 
-        kept, weights = state.sample()
+        kept, stands_for = state.sample()
         return stream_estimate(
             means,
             state.sums.exponent,
             (1 if state.pool is None else len(state.pool), self.n_rows, self.n_features),
             center=self.center,
             kept=kept,
-            weights=weights,
+            stands_for=stands_for,
             stderr=check_flag(stderr, "stderr"),
         )
 
