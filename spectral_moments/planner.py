@@ -376,7 +376,7 @@ def _joined(parts):
         import numpy as xp
     return xp.concatenate(parts) if parts[0].ndim else xp.stack(parts)
 
-# %% ../nbs/19_planner.ipynb #8ded2456
+# %% ../nbs/19_planner.ipynb #ca204a8e
 def evaluate(
     plan,  # from `make_plan`
     matrices,  # dict: label -> matrix, all of shape (P, Q) with P <= Q
@@ -412,6 +412,8 @@ def evaluate(
     for k, given in enumerate(outer):
         _pull(plan, "", values, given)
         y = _leaves(plan, "", values, given)
+        if y is None:  # all weights are zero
+            y = 0 * next(iter(matrices.values()))
         rows[k], columns[k] = sum([*rows[k], y.sum(1)]), sum([*columns[k], y.sum(0)])
     return GraphSums([totals[ref] for ref in plan.outputs], rows, columns)
 
