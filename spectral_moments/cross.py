@@ -134,8 +134,10 @@ def all_columns(
         parallel = crossed if alone else _crossed(x, u, v, y, G, turned)
         f, g = first.squares.sum(0), second.squares.sum(0)
         apart = k * l.sum() + l * k.sum(), f * l.sum(), g * k.sum()
-        single = 2 * (x @ (l @ x) + y @ (k @ y)) if alone else (
-            x @ (l @ u) + u @ (l @ x) + y @ (k @ v) + v @ (k @ y)
+        single = (
+            2 * (x @ (l @ x) + y @ (k @ y))
+            if alone
+            else (x @ (l @ u) + u @ (l @ x) + y @ (k @ v) + v @ (k @ y))
         )
     met = k * l, l @ first.squares, k @ second.squares
     rows, *columns = zip(crossed, parallel, apart, met)
@@ -227,9 +229,7 @@ def word_pattern(
     n, mark = len(word), "'" if trials else ""
     new = iter(range(n, 2 * n))
     arrival = [next(new) if s else row for row, s in enumerate(split)]
-    edges = (
-        ((k, k, x + mark), (arrival[(k + 1) % n], k, x)) for k, x in enumerate(word)
-    )
+    edges = (((k, k, x + mark), (arrival[(k + 1) % n], k, x)) for k, x in enumerate(word))
     return canonical([edge for pair in edges for edge in pair])
 
 
@@ -241,9 +241,7 @@ def _mergers(pattern, center, shared):
         kind[column] = "" if shared else label[0]
     if center:
         rows = [p for p in rows if min(Counter(p[e[0]] for e in pattern).values()) > 1]
-    columns = [
-        q for q in columns if len({(q[c], kind[c]) for c in kind}) == len(set(q))
-    ]
+    columns = [q for q in columns if len({(q[c], kind[c]) for c in kind}) == len(set(q))]
     return rows, columns
 
 # %% ../nbs/29_cross.ipynb #f34c5efc
@@ -261,7 +259,9 @@ def word_graphs(
     sums = []
     for word in words:
         patterns, terms = Counter(), Counter()
-        for split in itertools.product((False, True) if center else (False,), repeat=len(word)):
+        for split in itertools.product(
+            (False, True) if center else (False,), repeat=len(word)
+        ):
             patterns[word_pattern(word, split, trials)] += (-1) ** sum(split)
         letters = Counter(word)
         ways = math.perm(Q1, letters["a"]) * math.perm(Q2, letters["b"])
@@ -288,9 +288,7 @@ def word_means(
     pairs, kind = {"a": first, "b": second}, () if shared else ("b", "b'")
     trials = any(pair.leave is not pair.enter for pair in pairs.values())
     shape = (*first.shape, second.shape[1])
-    graphs, weights = word_graphs(
-        words, shape, trials=trials, center=center, shared=shared
-    )
+    graphs, weights = word_graphs(words, shape, trials=trials, center=center, shared=shared)
 
     def sums(of, center):
         matrices = {}
@@ -298,7 +296,9 @@ def word_means(
             enter, leave = of(pairs[x])
             matrices |= {x: enter} | ({x + "'": leave} if trials else {})
         used = {edge[2] for graph in graphs for edge in graph}
-        matrices = {k: m - m.mean(0) if center else m for k, m in matrices.items() if k in used}
+        matrices = {
+            k: m - m.mean(0) if center else m for k, m in matrices.items() if k in used
+        }
         seconds = tuple(label for label in kind if label in matrices)
         found = graph_sums(graphs, matrices, weights, second=seconds)
         return weights @ np.array(found.totals, dtype=float), found

@@ -261,9 +261,7 @@ def _schedule(table, outputs):
 
     for ref in outputs:
         visit(ref)
-    return {
-        loop: _with_last_uses(table, order, loop, outputs) for loop in ("", *_LOOPS)
-    }
+    return {loop: _with_last_uses(table, order, loop, outputs) for loop in ("", *_LOOPS)}
 
 # %% ../nbs/19_planner.ipynb #2413dd00
 def _with_last_uses(table, order, loop, outputs):

@@ -98,7 +98,9 @@ class RBFPair:
         x = rng.standard_normal((P, self.dim))
         return tuple(
             fourier_features(
-                x, rng.standard_normal((Q, self.dim)) / math.sqrt(s), rng.uniform(0, 2 * np.pi, Q)
+                x,
+                rng.standard_normal((Q, self.dim)) / math.sqrt(s),
+                rng.uniform(0, 2 * np.pi, Q),
             )
             for s, Q in zip(self.kernel_covs, (Q1, Q2))
         )
@@ -225,7 +227,9 @@ class Alignment:
         plain = {k: x if math.isfinite(x) else None for k, x in numbers.items()}
         traces = [self.numerator, *self.denominators]
         return plain | {
-            "stderr_columns": [x if math.isfinite(x) else None for x in self.stderr_columns],
+            "stderr_columns": [
+                x if math.isfinite(x) else None for x in self.stderr_columns
+            ],
             "traces": [[x if math.isfinite(x) else None for x in t] for t in traces],
             "names": list(self.names),
             "shapes": [list(shape) for shape in self.shapes],
@@ -239,7 +243,10 @@ class Alignment:
         head = f"Alignment of {self.names[0]} and {self.names[1]}"
         head += f", {P} inputs x {Q1} and {Q2} features" + ", centred" * self.center
         head += f", {T} and {S} trials" if max(T, S) > 1 else ""
-        lines = [head, f"{self.value:.4g} +- {self.stderr:.2g} (95%: {low:.3g} to {high:.3g})"]
+        lines = [
+            head,
+            f"{self.value:.4g} +- {self.stderr:.2g} (95%: {low:.3g} to {high:.3g})",
+        ]
         if max(T, S) == 1:
             lines.append("one trial: noise that both systems share counts as alignment")
         return "\n".join(lines + [f"- {note}" for note in self.notes])
@@ -316,10 +323,12 @@ def _row_covariance(sums):
     if sums.batches < BATCHES:
         return sums.within / W**2
     v, S = sums.values / W, sums.squares
-    spread = S[1:, 1:] - np.outer(S[0, 1:], v) - np.outer(v, S[0, 1:]) + S[0, 0] * np.outer(v, v)
+    spread = (
+        S[1:, 1:] - np.outer(S[0, 1:], v) - np.outer(v, S[0, 1:]) + S[0, 0] * np.outer(v, v)
+    )
     return spread / W**2 * sums.batches / (sums.batches - 1)
 
-# %% ../nbs/14_alignment.ipynb #4525360b
+# %% ../nbs/14_alignment.ipynb #b8fcd5c3
 def _column_sides(sums, x, y, shared):
     "Deviations of the three traces without each feature, (3, Q), by system."
     W, names = next(iter(sums.shapes.values()))[1], [*sums.shapes]
@@ -332,11 +341,15 @@ def _column_sides(sums, x, y, shared):
     yield np.array([second, 0 * second, two[0]]) / W
 
 
+NOTHING = 1e-56  # of tr T^2, of a system of size one: what rounding leaves of a constant
+
+
 def _alignment(sums, x, y, center, shared, notes=()):
     "The alignment of two of the systems."
     names, W = [*sums.shapes], next(iter(sums.shapes.values()))[1]
     place = [sums.words.index(_word(*w, names)) for w in ((x, y), (x, x), (y, y))]
     values = sums.values[place] / W
+    values[abs(values) < NOTHING] = 0.0
     parts = [_row_covariance(sums)[np.ix_(place, place)]]
     parts += [jackknife_covariance(d) for d in _column_sides(sums, x, y, shared)]
     value, stderr = corrected_ratio(values, sum(parts))
@@ -344,7 +357,9 @@ def _alignment(sums, x, y, center, shared, notes=()):
         errors = np.sqrt(np.diag(sum(parts)))
     e, f = sums.exponents[x], sums.exponents[y]
     unit = [4.0 ** (e + f), 16.0**e, 16.0**f]
-    traces = [WithError(float(v * u), float(s * u)) for v, u, s in zip(values, unit, errors)]
+    traces = [
+        WithError(float(v * u), float(s * u)) for v, u, s in zip(values, unit, errors)
+    ]
     known = values[1] > 0 and values[2] > 0
     return Alignment(
         value,
@@ -362,15 +377,12 @@ def _alignment(sums, x, y, center, shared, notes=()):
     )
 
 
-NOTHING = 1e-56  # of tr T^2, of a system of size one: what rounding leaves of a constant
-
-
 def _ratio_notes(names, values, parts):
     "What should not be trusted, or why there is no value."
     for name, a in zip(names, values[1:]):
         if math.isnan(a):
             yield f"{name}: no cycle was fully seen, so there is no alignment"
-        elif abs(a) < NOTHING:
+        elif a == 0:
             yield f"{name} is the same for all inputs, so there is no alignment"
         elif a < 0:
             yield (
@@ -397,7 +409,9 @@ class Alignments:
         return self.pairs[pair if pair in self.pairs else (y, x)]
 
     def _matrix(self, what):
-        return np.array([[getattr(self[x, y], what) for y in self.names] for x in self.names])
+        return np.array(
+            [[getattr(self[x, y], what) for y in self.names] for x in self.names]
+        )
 
     @property
     def values(self):
@@ -430,7 +444,9 @@ class Alignments:
         width = max(12, *(len(name) for name in self.names))
         lines = [" " * width + "".join(f" {name:>14}" for name in self.names)]
         for x in self.names:
-            cells = (f"{a.value:.3f} +- {a.stderr:.3f}" for a in (self[x, y] for y in self.names))
+            cells = (
+                f"{a.value:.3f} +- {a.stderr:.3f}" for a in (self[x, y] for y in self.names)
+            )
             lines.append(f"{x:{width}}" + "".join(f" {cell:>14}" for cell in cells))
         return "\n".join(lines + [f"- {note}" for note in self.notes])
 
@@ -455,7 +471,11 @@ def _opened(systems, center, shared):
         if P < least:
             raise ValueError(
                 f"{name} has {P} rows, and {least} are needed"
-                + (": the mean over inputs is removed by others; or center=False" if center else "")
+                + (
+                    ": the mean over inputs is removed by others; or center=False"
+                    if center
+                    else ""
+                )
             )
         if Q < 2:
             raise ValueError(
@@ -648,7 +668,9 @@ def _checked_words(words, sources, center, shared):
         if not isinstance(word, str) or not word or set(word) - set("ab"):
             raise ValueError(f"word {word!r} must be made of the letters a and b")
         if len(word) > LONGEST:
-            raise ValueError(f"word {word!r} has {len(word)} letters; {LONGEST} is the most")
+            raise ValueError(
+                f"word {word!r} has {len(word)} letters; {LONGEST} is the most"
+            )
         need = len(word) * (2 if center else 1)
         counts = (len(word),) * 2 if shared else (word.count("a"), word.count("b"))
         if need > P or counts[0] > Q1 or counts[1] > Q2:
@@ -674,7 +696,10 @@ def cross_moments(
         check_flag(shared_features, "shared_features"),
     )
     sources = _opened({"phi": phi, "psi": psi}, center, shared)
-    words, rng = _checked_words(words, sources, center, shared), check_random_state(random_state)
+    words, rng = (
+        _checked_words(words, sources, center, shared),
+        check_random_state(random_state),
+    )
     names = {"a": "phi", "b": "psi"}
     asked = {word: tuple(names[letter] for letter in word) for word in words}
     options = dict(center=center, shared=shared, rng=rng)

@@ -28,7 +28,14 @@ PAIRS = {
     "two linear systems": LinearPair(10, math.pi / 6),
     "RBF of two widths": RBFPair(2, (0.5, 2.0)),
 }
-SHAPES = ((20, 10, 10), (20, 60, 60), (60, 10, 20), (40, 25, 60), (100, 100, 100), (400, 600, 600))
+SHAPES = (
+    (20, 10, 10),
+    (20, 60, 60),
+    (60, 10, 20),
+    (40, 25, 60),
+    (100, 100, 100),
+    (400, 600, 600),
+)
 SETTINGS = {
     "n_matrices": 400,
     "processes": "LinearPair(10, pi / 6), RBFPair(2, (0.5, 2))",
@@ -46,7 +53,11 @@ def jackknifed(phi, psi):
     if not (a > 0 and b > 0):
         return math.nan
     cross, one, two = found
-    sides = [[x.rows for x in found], [cross.first, one.first, 0], [cross.second, 0, two.first]]
+    sides = [
+        [x.rows for x in found],
+        [cross.first, one.first, 0],
+        [cross.second, 0, two.first],
+    ]
     ratio = value = n / math.sqrt(a * b)
     for dn, da, db in sides:
         square = (a + da) * (b + db)
@@ -75,7 +86,9 @@ def summary(run, name, pair):
     for k, shape in enumerate(SHAPES):
         count = run.settings["n_matrices"] // (4 if math.prod(shape[:2]) > 1e5 else 1)
         seeds = [[run.seed, list(PAIRS).index(name), k, i] for i in range(max(count, 2))]
-        drawn = run.repeat(f"{name} {shape}", lambda i: draw(pair, shape, seeds[i]), len(seeds))
+        drawn = run.repeat(
+            f"{name} {shape}", lambda i: draw(pair, shape, seeds[i]), len(seeds)
+        )
         drawn = np.array(drawn, dtype=float)
         for values, key in zip(drawn.T, KEYS):
             known = values[np.isfinite(values)]
