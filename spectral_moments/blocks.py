@@ -170,7 +170,8 @@ STATE = 2**28  # bytes of state to keep at once
 def _exact_sums(pair, n_max, row_edges, edges, shares):
     "Sums over all cycles through increasing blocks: total, by row, by column."
     count = len(row_edges) - 1
-    span = max(1, count // 8)  # blocks of lanes that walk together
+    few = row_edges[-1] <= 400  # rows for which all lanes may walk at once
+    span = count if few else max(1, count // 8)  # blocks of lanes that walk together
     wide = np.diff(row_edges).max() * 8 * n_max * edges[-1] * (4 if shares else 2)
     span = int(max(1, min(span, STATE // wide)))
     slices = [slice(a, b) for a, b in zip(row_edges, row_edges[1:])]

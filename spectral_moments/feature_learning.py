@@ -343,7 +343,7 @@ def _matrix(output, positions, feature_axis, uniform):
         return output.mean(dim=1)
     return output[range(len(output)), (uniform * output.shape[1]).astype(int)]
 
-# %% ../nbs/17_feature_learning.ipynb #1edcc7b3
+# %% ../nbs/17_feature_learning.ipynb #aaf201d5
 def record(
     model,  # any torch module
     layer,  # name of one of its modules, as in model.named_modules(), or the module
@@ -366,7 +366,7 @@ def record(
     with _outputs(model, module) as outputs:
         for i, batch in enumerate(inputs.split(batch_size)):
             outputs.clear()
-            _pass(model, batch)
+            _pass(model, batch.clone())  # a layer may work in place
             output = _one_output(outputs, len(batch), name)
             chosen = uniform[i * batch_size :][: len(batch)]
             rows.append(_matrix(output, positions, feature_axis, chosen).numpy())
@@ -502,7 +502,7 @@ def _by_name(found, n_max):
         result |= dict(zip(names, np.split(rows, cuts, axis=-1)))
     return result
 
-# %% ../nbs/17_feature_learning.ipynb #5868e63a
+# %% ../nbs/17_feature_learning.ipynb #f7c9a698
 #: the four files of Fashion-MNIST and the number of images behind each
 FASHION_FILES = {
     "train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", 60000),
@@ -510,14 +510,13 @@ FASHION_FILES = {
 }
 
 
-def _unzip(path):
-    "Contents of a gzipped file, or an error that says why not."
+@contextmanager
+def _unzipped(path):
+    "A gzipped file to read from, or an error that says why not."
     try:
         with gzip.open(path, "rb") as file:
-            content = file.read()
-        if content:
-            return content
-        problem = "is empty"
+            yield file
+        return
     except EOFError:
         problem = "ends too early, as after an interrupted download"
     except (gzip.BadGzipFile, zlib.error) as error:
@@ -525,31 +524,43 @@ def _unzip(path):
     raise ValueError(f"{path} {problem}; delete it and fetch it again")
 
 
-def read_idx(
-    path,  # a gzipped IDX file of bytes
-    n_axes,  # number of axes it should have: 3 for images, 1 for labels
-):  # uint8 array with `n_axes` axes
-    "The array in an IDX file: magic number, sizes of the axes, then the bytes."
-    content = _unzip(path)
-    magic, expected = content[:4], bytes([0, 0, 8, n_axes])  # 8: unsigned bytes
-    if magic != expected:
+def _idx_shape(path, file, n_axes):
+    "The sizes of the axes, from the head of an IDX file."
+    head, expected = file.read(4 + 4 * n_axes), bytes([0, 0, 8, n_axes])
+    if not head:
+        raise ValueError(f"{path} is empty; delete it and fetch it again")
+    if head[:4] != expected:  # 8: unsigned bytes
         raise ValueError(
-            f"{path} starts with {magic.hex(' ')}, "
+            f"{path} starts with {head[:4].hex(' ')}, "
             f"not with {expected.hex(' ')}: it is not an IDX file of bytes "
             f"with {n_axes} axes"
         )
-    start = 4 + 4 * n_axes
-    if len(content) < start:
+    if len(head) < 4 + 4 * n_axes:
         raise ValueError(f"{path} ends within its header; fetch it again")
-    shape = tuple(np.frombuffer(content, ">u4", n_axes, 4).tolist())
-    if len(content) - start != math.prod(shape):
-        raise ValueError(
-            f"{path} announces {' x '.join(map(str, shape))} bytes "
-            f"but holds {len(content) - start}; fetch it again"
-        )
-    return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
+    return tuple(np.frombuffer(head, ">u4", n_axes, 4).tolist())
 
-# %% ../nbs/17_feature_learning.ipynb #d95cddef
+
+def read_idx(
+    path,  # a gzipped IDX file of bytes
+    n_axes,  # number of axes it should have: 3 for images, 1 for labels
+    *,
+    most=2**30,  # largest number of bytes to take
+):  # uint8 array with `n_axes` axes
+    "The array in an IDX file: magic number, sizes of the axes, then the bytes."
+    with _unzipped(path) as file:
+        shape = _idx_shape(path, file, n_axes)
+        words, count = " x ".join(map(str, shape)), math.prod(shape)
+        if count > most:
+            raise ValueError(f"{path} announces {words} bytes, more than {most}")
+        content = file.read(count)
+        if len(content) < count or file.read(1):
+            holds = "more" if len(content) == count else len(content)
+            raise ValueError(
+                f"{path} announces {words} bytes but holds {holds}; fetch it again"
+            )
+    return np.frombuffer(content, np.uint8).reshape(shape)
+
+# %% ../nbs/17_feature_learning.ipynb #0b66bcd7
 def fashion_folders():  # list of folders, in the order in which they are searched
     "Where Fashion-MNIST may lie if no folder is given."
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
@@ -590,8 +601,9 @@ def load_fashion_mnist(
 ):  # (images, labels): uint8 arrays of shapes (count, 28, 28) and (count,)
     "Images and labels of Fashion-MNIST, checked."
     image_path, label_path = find_fashion_mnist(folder, part)
-    images, labels = read_idx(image_path, 3), read_idx(label_path, 1)
     count = FASHION_FILES[part][2]
+    images = read_idx(image_path, 3, most=2 * count * 28 * 28)
+    labels = read_idx(label_path, 1, most=2 * count)
     if len(images) != len(labels):
         raise ValueError(
             f"{image_path} has {len(images)} images but {label_path} "

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-# %% ../nbs/28_files.ipynb #fe612ba2
+# %% ../nbs/28_files.ipynb #4c6ca306
 @contextlib.contextmanager
 def atomic_write(
     path,  # the file to write or to replace
@@ -42,8 +42,11 @@ def atomic_write(
             file.flush()
             os.fsync(file.fileno())
         os.replace(beside, path)
-    except BaseException:
-        beside.unlink(missing_ok=True)
+    except BaseException as error:
+        with contextlib.suppress(OSError):
+            beside.unlink(missing_ok=True)
+        if str(getattr(error, "filename", "")) == str(beside):
+            error.filename = str(path)  # the name that the caller knows
         raise
 
 
@@ -211,7 +214,7 @@ def _library(name):
         package = name.split(".")[0]
         raise ImportError(f"needs {package}: pip install {package}") from None
 
-# %% ../nbs/28_files.ipynb #426d833f
+# %% ../nbs/28_files.ipynb #5037f784
 def _npy_header(file, size):
     "Shape, order and type from the header, after a check against the size in bytes."
     version = np.lib.format.read_magic(file)
@@ -219,9 +222,10 @@ def _npy_header(file, size):
         raise ValueError(f"is a .npy file of version {version}, which no matrix needs")
     read = getattr(np.lib.format, f"read_array_header_{version[0]}_0")
     shape, fortran, dtype = read(file)
+    if dtype.hasobject:
+        raise ValueError("is not a plain .npy file: it holds Python objects")
     if dtype.kind not in "buifc":
-        what = "Python objects" if dtype.hasobject else f"an array of {dtype}"
-        raise ValueError(f"is not a plain .npy file: it has {what}, not of numbers")
+        raise ValueError(f"has an array of {dtype}, not of numbers")
     promised, left = math.prod(shape) * dtype.itemsize, size - file.tell()
     if min(shape, default=0) < 0 or promised > left:
         raise ValueError(f"its header promises the shape {shape}, and {left} bytes follow")

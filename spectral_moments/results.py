@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['EstimateWarning', 'WithError', 'Estimate', 'new_axes', 'difference_test', 'Comparison', 'compare']
 
-# %% ../nbs/92_results.ipynb #d5b55983
+# %% ../nbs/92_results.ipynb #2b0b14e3
 import math
 from dataclasses import dataclass, field
 from html import escape
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from . import uncertainty
+from . import checks, uncertainty
 
 # %% ../nbs/92_results.ipynb #72582395
 class EstimateWarning(UserWarning):
@@ -27,7 +27,7 @@ class WithError(NamedTuple):
     value: float
     stderr: float
 
-# %% ../nbs/92_results.ipynb #744da729
+# %% ../nbs/92_results.ipynb #0e81b447
 @dataclass(frozen=True, eq=False)
 class Estimate:
     "Estimated spectral moments with their standard errors."
@@ -54,7 +54,7 @@ class Estimate:
 
     @property
     def usable(self):
-        "Which orders have a relative standard error below one."
+        "Which orders have a relative standard error below one half, as all lower ones."
         known = np.where(np.isnan(self.stderr), np.inf, self.stderr)
         return uncertainty.usable(np.nan_to_num(self.values, nan=-1.0), known)
 
@@ -62,8 +62,32 @@ class Estimate:
         self,
         level=0.95,  # nominal coverage
     ):  # (low, high), arrays over n
-        "Intervals for the moments, on the scale of the n-th root."
-        return uncertainty.interval(self.values, self.stderr, level=level)
+        "Intervals for the moments, with the skewness of the errors where it is known."
+        shape = {}
+        if self.replicates is not None:
+            sides = [part - self.values[:, None] for part in self.replicates]
+            found = uncertainty.error_shape(*sides)
+            shape = dict(zip(("acceleration", "degrees"), found))
+        return uncertainty.interval(self.values, self.stderr, level=level, **shape)
+
+    def expected_stderr(
+        self,
+        P,  # number of inputs
+        Q,  # number of features
+    ):  # array over n; NaN where there are no errors
+        "Standard errors to expect of a matrix of another size, by `eq-standard-error`."
+        variance, n = 0.0, self.orders + np.array([[self.center], [0]])
+        parts = (self.stderr_rows, self.stderr_columns)
+        for k, (part, size, now) in enumerate(zip(parts, (P, Q), self.shape[1:])):
+            if part is None:
+                return np.full(len(self.values), np.nan)
+            units = now if self.replicates is None else self.replicates[k].shape[1]
+            then = units * checks.check_count(size, "PQ"[k]) / now  # groups grow in number
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = ((then - 1) / (then - n[k])) ** 2 / then
+                share /= ((units - 1) / (units - n[k])) ** 2 / units
+            variance = variance + np.where(then > n[k], share * part**2, np.inf)
+        return np.sqrt(variance)
 
     def dimension(self):  # (value, stderr), a named tuple; NaN if m(2) is not positive
         "Participation ratio m(1)^2 / m(2), the bias of the ratio removed by the jackknife."

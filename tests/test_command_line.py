@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 
@@ -9,42 +10,37 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import python
 from scipy.io import savemat
-from scipy.sparse import csc_array
 
-from spectral_moments import Linear, __version__, all_cycles
-from spectral_moments.command_line import main, make_parser, read_array
+from spectral_moments import Linear, __version__, all_cycles, command_line
+from spectral_moments.command_line import main, make_parser
 from spectral_moments.estimation import METHODS
+from spectral_moments.files import load_matrix
 
 PHI = Linear(3).sample(20, 25, random_state=1)
 
 
 def run(*arguments):
-    command = [sys.executable, "-m", "spectral_moments.command_line", *map(str, arguments)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=120)
+    return python("-m", "spectral_moments.command_line", *arguments)
 
 
-def test_estimate_of_every_format(tmp_path):
+def test_estimate_of_every_format(tmp_path, capsys):
     np.save(tmp_path / "a.npy", PHI)
     np.savez(tmp_path / "b.npz", phi=PHI, other=-PHI)
     np.savetxt(tmp_path / "c.csv", PHI, delimiter=",", fmt="%.17g")
-    np.savetxt(
-        tmp_path / "d.tsv", PHI, delimiter="\t", fmt="%.17g", header="a\tb", comments=""
-    )
+    tabs = dict(delimiter="\t", fmt="%.17g", header="a\tb", comments="")
+    np.savetxt(tmp_path / "d.tsv", PHI, **tabs)
     savemat(tmp_path / "e.mat", {"phi": PHI})
-    savemat(tmp_path / "f.mat", {"phi": csc_array(PHI)})
-    for name, key in (("a.npy", None), ("b.npz", "phi"), ("c.csv", None), ("e.mat", None)):
-        np.testing.assert_array_equal(read_array(tmp_path / name, key), PHI)
-    np.testing.assert_array_equal(read_array(tmp_path / "d.tsv"), PHI)
-    np.testing.assert_array_equal(read_array(tmp_path / "f.mat"), PHI)
-    result = run("estimate", tmp_path / "b.npz", "--key", "phi", "--n-max", 3, "--json")
-    assert result.returncode == 0, result.stderr
-    np.testing.assert_allclose(json.loads(result.stdout)["values"], all_cycles(PHI, 3))
-
-
-def test_large_files_are_mapped(tmp_path):
-    np.save(tmp_path / "a.npy", PHI)
-    assert isinstance(read_array(tmp_path / "a.npy"), np.memmap)
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        file["session/phi"] = PHI
+    keys = {"b.npz": ["--key", "phi"], "f.h5": ["--key", "session/phi"]}
+    for path in sorted(tmp_path.iterdir()):
+        call = ["estimate", str(path), *keys.get(path.name, []), "--n-max", "3", "--json"]
+        assert main(call) == 0
+        values = json.loads(capsys.readouterr().out)["values"]
+        np.testing.assert_allclose(values, all_cycles(PHI, 3), rtol=1e-12)
+    assert json.loads(run(*call).stdout)["values"] == values
 
 
 def test_trials_and_plot(tmp_path, capsys):
@@ -98,13 +94,8 @@ def test_terminal_without_tqdm(tmp_path):
     np.save(tmp_path / "phi.npy", PHI)
     ours, theirs = pty.openpty()
     call = ["estimate", tmp_path / "phi.npy", "--n-max", "3", "--method", "increasing"]
-    result = subprocess.run(
-        [sys.executable, "-c", HIDDEN, *call],
-        stdout=subprocess.PIPE,
-        stderr=theirs,
-        text=True,
-        timeout=120,
-    )
+    streams = dict(capture_output=False, stdout=subprocess.PIPE, stderr=theirs)
+    result = python("-c", HIDDEN, *call, **streams)
     os.close(theirs)
     try:
         said = os.read(ours, 1000)
@@ -115,17 +106,118 @@ def test_terminal_without_tqdm(tmp_path):
     assert "Spectral moments of 20 inputs x 25 features" in result.stdout
 
 
-def test_reader_that_stops(tmp_path):
-    call = ["simulate", "linear", tmp_path / "x.npy", "--rows", "5", "--columns", "5"]
-    process = subprocess.Popen(
-        [sys.executable, "-m", "spectral_moments.command_line", *call],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
+COMMAND = f"{sys.executable} -m spectral_moments.command_line"
+TABLE = r"Spectral moments of 20 inputs x 25 features\n(.*\n){3}"
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux")
+@pytest.mark.parametrize(
+    ("redirection", "code", "out", "err"),
+    [
+        (">&-", 1, "", r"spectral-moments: the standard output is closed\n"),
+        ("2>&-", 0, TABLE, ""),
+        ("<&- >&- 2>&-", 1, "", ""),
+        (">/dev/full", 1, "", r"spectral-moments: the answer could .*No space.*\n"),
+        ("2>/dev/full", 0, TABLE, ""),
+        ("| true", 1, "", ""),
+        ("--n-max 99 2>/dev/full", 2, "", ""),
+        ("--n-max 99 >&- 2>&-", 2, "", ""),
+        ("--help >/dev/full", 0, "", ""),  # argparse itself does not mind
+    ],
+)
+def test_streams_that_are_closed_or_full(tmp_path, redirection, code, out, err):
+    np.save(tmp_path / "phi.npy", PHI)
+    script = f"set -o pipefail; {COMMAND} estimate phi.npy --n-max 2 {redirection}"
+    done = subprocess.run(
+        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )
-    process.stdout.close()
-    said = process.stderr.read()
-    process.stderr.close()
-    assert (process.wait(), said) == (1, b"")
+    assert done.returncode == code
+    assert re.fullmatch(out, done.stdout) and re.fullmatch(err, done.stderr)
+
+
+def test_a_failing_plot_does_not_lose_the_estimate(tmp_path, capsys, monkeypatch):
+    np.save(tmp_path / "phi.npy", PHI)
+    call = ["estimate", str(tmp_path / "phi.npy"), "--n-max", "2", "--plot"]
+    old = tmp_path / "old.png"
+    old.write_bytes(b"old")
+    (tmp_path / "folder.png").mkdir()
+    for plot in ("no/plot.png", "plot.xyz", "folder.png"):
+        assert main([*call, str(tmp_path / plot)]) == 2
+        said = capsys.readouterr()
+        assert re.fullmatch(TABLE, said.out)
+        assert f"{plot}: the plot could not be drawn" in said.err
+        assert said.err.count("\n") == 1
+    from spectral_moments.results import Estimate
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Estimate, "plot", lambda *_, **__: 1 / 0)
+        assert main([*call, str(old)]) == 2
+    assert re.fullmatch(TABLE, capsys.readouterr().out) and old.read_bytes() == b"old"
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "matplotlib.figure", None)
+        assert main([*call, str(old)]) == 2
+    said = capsys.readouterr()
+    assert re.fullmatch(TABLE, said.out) and "spectral_moments[plot]" in said.err
+    monkeypatch.setenv("MPLBACKEND", "no such backend")
+    assert main([*call, str(old)]) == 0
+    assert old.read_bytes().startswith(b"\x89PNG")
+    assert sorted(os.listdir(tmp_path)) == ["folder.png", "old.png", "phi.npy"]
+
+
+INTERRUPTED = """
+import os, signal, sys
+from spectral_moments import command_line, operators
+
+def sample(*_, **__):
+    os.kill(os.getpid(), signal.SIGINT)
+
+operators.Linear.sample = sample
+sys.exit(command_line.main(["simulate", "linear", "x.npy"]))
+"""
+
+
+def test_interrupt(tmp_path):
+    done = python("-c", INTERRUPTED, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "spectral-moments: interrupted\n" and not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "message"),
+    [
+        (MemoryError("Unable to allocate 9 TiB"), 2, "Unable to allocate 9 TiB"),
+        (MemoryError(), 2, "needs more memory than there is"),
+        (OSError(28, "No space left on device"), 2, "No space left on device"),
+        (ZeroDivisionError("by zero"), 3, "a fault of the program"),
+        (RecursionError("deep\ndown"), 3, "deep"),
+    ],
+)
+def test_every_failure_is_one_line(monkeypatch, capsys, error, code, message):
+    def fail(arguments):
+        raise error
+
+    monkeypatch.setattr(command_line, "_estimate", fail)
+    assert main(["estimate", "x.npy"]) == code
+    said = capsys.readouterr()
+    assert message in said.err and said.err.count("\n") == 1 and said.out == ""
+
+
+def test_simulate_keeps_the_old_file(tmp_path, capsys, monkeypatch):
+    def fail(file, array):
+        file.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    path = tmp_path / "x.npy"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(np, "save", fail)
+    assert main(["simulate", "linear", str(path), "--rows", "4", "--columns", "4"]) == 2
+    assert "x.npy: cannot be written (No space left on device)" in capsys.readouterr().err
+    assert os.listdir(tmp_path) == ["x.npy"] and path.read_bytes() == b"old"
+
+
+def test_import_is_light():
+    code = "import sys, spectral_moments.command_line; print('numpy' in sys.modules)"
+    assert python("-c", code).stdout == "False\n"  # so that Ctrl-C finds main() running
 
 
 FRAME = pd.DataFrame([[1.5, 2, 3], [4, np.nan, 6], [7, 8, 9], [1, 2, 4]])
@@ -134,7 +226,7 @@ NAMED = FRAME.set_axis(["a", "b", "c"], axis=1)
 
 def read(tmp_path, text, **options):
     (tmp_path / "x.csv").write_text(text)
-    return read_array(tmp_path / "x.csv", **options)
+    return load_matrix(tmp_path / "x.csv", **options)
 
 
 def test_tables_of_data_frames(tmp_path):
@@ -174,7 +266,7 @@ def test_tables_of_other_programs(tmp_path):
     ]:
         np.testing.assert_array_equal(read(tmp_path, text), table)
     (tmp_path / "x.tsv").write_text("\t\n1\t2\n")
-    np.testing.assert_array_equal(read_array(tmp_path / "x.tsv"), [[nan, nan], [1, 2]])
+    np.testing.assert_array_equal(load_matrix(tmp_path / "x.tsv"), [[nan, nan], [1, 2]])
     for text in ('"","V1"\n"1",0.5\n"2",0.7\n', '"V1"\n"r1",0.5\n', "k,a\n1,5\n2,6\n3,7\n"):
         with pytest.raises(ValueError, match="looks like an index"):
             read(tmp_path, text)
@@ -210,6 +302,8 @@ def bad(tmp_path):
     (tmp_path / "ragged.csv").write_text("1,2\n3\n")
     (tmp_path / "words.csv").write_text("1,2\n3,x\n")
     np.savez(tmp_path / "two.npz", a=PHI, b=PHI)
+    (tmp_path / "folder.npy").mkdir()
+    os.mkfifo(tmp_path / "fifo.npy")
     return tmp_path
 
 
@@ -244,6 +338,8 @@ def bad(tmp_path):
         (["complex.npy"], "complex.npy: the array is complex"),
         (["words.npy"], "words.npy: has an array of <U1, not of numbers"),
         (["holes.npy"], "holes.npy: the array has only NaN entries"),
+        (["folder.npy"], "folder.npy: is a folder"),
+        (["fifo.npy"], "fifo.npy: is not a regular file"),
         (["phi.npy", "--seed", "-1"], "phi.npy: --seed = -1 is too small"),
         (["two.npz"], "two.npz: pass --key with one of a, b"),
         (["two.npz", "--key", "c"], "has no array 'c', only a, b"),

@@ -13,22 +13,23 @@ import scipy.sparse
 import torch
 
 from spectral_moments import (
+    RBF,
     Linear,
     all_cycles,
     estimate,
-    estimation,
     increasing,
     kong_valiant,
     naive,
+    sketched,
 )
-from spectral_moments.estimation import (
-    centered_all_cycles,
-    centered_increasing,
-    centered_patterns,
-    choose_methods,
-    observed_ratio,
+from spectral_moments.estimation import FAMILIES, RUNS, choose
+from spectral_moments.partitions import centred_terms
+from spectral_moments.results import (
+    Estimate,
+    EstimateWarning,
+    compare,
+    difference_test,
 )
-from spectral_moments.results import Estimate, EstimateWarning, compare
 
 PHI = Linear(3, scale=0.3).sample(24, 30, random_state=1)
 
@@ -59,10 +60,11 @@ def warned(*args, message):
         ("col", lambda phi, n: kong_valiant(phi, n, sampled="columns")),
         ("all_cycles", all_cycles),
         ("both", all_cycles),
+        ("increasing", increasing),
     ],
 )
 def test_methods_are_the_functions(method, function):
-    result = quiet(PHI, 3, method=method)
+    result = quiet(PHI, 3, method=method, n_permutations=0)
     np.testing.assert_allclose(result.values, function(PHI, 3), rtol=1e-12)
 
 
@@ -144,10 +146,6 @@ def test_too_few_observed_cycles():
     assert not result.usable[1:].any()
 
 
-def test_observed_ratio_without_gaps_is_the_estimate():
-    np.testing.assert_array_equal(observed_ratio(lambda x: x[0, 0], PHI[None]), PHI[0])
-
-
 def test_centred_second_order_by_direct_sum():
     phi = np.random.default_rng(3).standard_normal((5, 3)) + 2
 
@@ -161,70 +159,86 @@ def test_centred_second_order_by_direct_sum():
             ]
         )
 
-    direct = sum(sign * pattern_mean(pattern) for sign, pattern in centered_patterns(2))
-    np.testing.assert_allclose(centered_all_cycles(phi[None], 2)[1], direct, rtol=1e-10)
+    direct = sum(sign * pattern_mean(pattern) for sign, pattern in centred_terms(2))
+    np.testing.assert_allclose(all_cycles(phi, 2, center=True)[1], direct, rtol=1e-10)
 
 
 def test_centring_ignores_column_shifts():
     shift = 100 * np.random.default_rng(4).standard_normal(30)
-    for method in ("auto", "all_cycles", "increasing"):
+    for method in (
+        "auto",
+        "all_cycles",
+        "increasing",
+        "blocks",
+        "naive",
+        "kv_row",
+        "kv_col",
+    ):
         plain = quiet(PHI, 3, center=True, method=method, random_state=1)
         moved = quiet(PHI + shift, 3, center=True, method=method, random_state=1)
         np.testing.assert_allclose(moved.values, plain.values, rtol=1e-6)
         np.testing.assert_allclose(moved.stderr, plain.stderr, rtol=1e-6)
 
 
-def test_centred_increasing_approaches_all_cycles():
-    many = centered_increasing(PHI[None], 2, n_permutations=400, random_state=1)
-    np.testing.assert_allclose(many, centered_all_cycles(PHI[None], 2), rtol=0.05)
+def test_pairs_approach_centred_cycles():
+    exact = all_cycles(PHI, 3, center=True)
+    many = quiet(PHI, 3, center=True, method="increasing", n_permutations=3000).values
+    np.testing.assert_allclose(many[:2], exact[:2], rtol=0.05)
+    np.testing.assert_allclose(many[2], exact[2], atol=0.2 * exact[1] ** 1.5)
 
 
 def test_centred_orders_and_rows():
-    assert quiet(PHI, 5, center=True).methods == ["all_cycles"] * 3 + ["increasing"] * 2
+    assert quiet(PHI, 6, center=True).methods == ["all_cycles"] * 4 + ["increasing"] * 2
     assert quiet(PHI[:5], 2, center=True).methods == ["all_cycles"] * 2
-    for method in ("auto", "increasing", "all_cycles"):
-        with pytest.raises(ValueError, match="n_max = 3 with .* needs 6 rows; phi has 5"):
+    for method in FAMILIES:
+        with pytest.raises(ValueError, match="n_max = 3 needs 6 .* center=True, .* are 5"):
             quiet(PHI[:5], 3, center=True, method=method)
-    with pytest.raises(ValueError, match="n_max = 2 with .* needs 4 rows; phi has 3"):
-        centered_increasing(PHI[None, :3], 2)
-    with pytest.raises(ValueError, match="n_max = 1 with .* needs 2 rows; phi has 1"):
+    with pytest.raises(ValueError, match="n_max = 1 needs 2 distinct rows .* there are 1"):
         quiet(PHI[:1], 1, center=True)
-    with pytest.raises(ValueError, match="larger than 3, the highest order of all_cycles"):
-        quiet(PHI, 4, center=True, method="all_cycles")
+    with pytest.raises(ValueError, match="larger than 5, the highest order of all cycles"):
+        quiet(PHI, 6, center=True, method="all_cycles")
+    assert quiet(PHI, 5, center=True, method="all_cycles").methods == ["all_cycles"] * 5
     with pytest.raises(ValueError, match=r"exceeds min\(P, Q\) = 2"):
         quiet(PHI[:, :2], 3, center=True)
 
 
-def test_centred_errors_contain_the_scatter_of_pairings():
-    options = dict(center=True, n_permutations=6)
-    found = [quiet(PHI, 5, random_state=seed, **options) for seed in range(30)]
-    assert len({result.stderr[2] for result in found}) == 1  # all cycles: nothing random
-    sampling, _ = estimation._errors(PHI[None], np.zeros((5, 0)), True, 1)
-    np.testing.assert_allclose(found[0].stderr[:3], sampling[:3], rtol=1e-12)
-    scatter = np.var([result.values[3:] for result in found], axis=0, ddof=1)
-    total = np.mean([result.stderr[3:] ** 2 for result in found], axis=0)
-    np.testing.assert_allclose(total - sampling[3:] ** 2, scatter, rtol=0.5)
-    variances = np.diag(found[0].covariance)
-    np.testing.assert_allclose(np.sqrt(variances), found[0].stderr, rtol=1e-10)
+def test_number_of_views():
+    seen = []
+
+    def count(*shape, n_permutations=None, **options):
+        from spectral_moments import estimation
+
+        rng = np.random.default_rng(0)
+        progress = lambda *_: _Counter(seen)
+        original, estimation.progress_bar = estimation.progress_bar, progress
+        try:
+            seen.clear()
+            quiet(rng.standard_normal(shape), n_permutations=n_permutations, **options)
+        finally:
+            estimation.progress_bar = original
+        return len(seen)
+
+    assert count(12, 15, n_max=3) == 1
+    assert count(12, 15, n_max=3, method="increasing") == RUNS
+    assert count(12, 15, n_max=3, method="increasing", n_permutations=3) == 3
+    assert count(12, 15, n_max=3, method="increasing", n_permutations=0) == 1
+    assert count(2, 12, 15, n_max=2) == 1
+    assert count(2, 12, 15, n_max=2, method="increasing", n_permutations=0) == 2
+    assert count(4, 12, 15, n_max=2) == 3  # all splits in two halves
+    assert count(5, 12, 15, n_max=2) == 3  # random ones
 
 
-def test_scatter_of_a_ratio():
-    gaps = np.where(np.random.default_rng(1).random(PHI.shape) < 0.1, np.nan, PHI)[None]
-    values, scatter = estimation._paired(gaps, 3, 20, 1)
-    np.testing.assert_allclose(scatter.sum(axis=1), 0, atol=1e-12 * abs(scatter).max())
-    assert scatter.shape == (3, 20)
-    many = [estimation._paired(gaps, 3, 20, seed)[0] for seed in range(40)]
-    spread = np.std(many, axis=0, ddof=1)
-    np.testing.assert_allclose(np.sqrt((scatter**2).sum(axis=1)), spread, rtol=0.6)
-    np.testing.assert_allclose(values, centered_all_cycles(gaps, 3), atol=6 * spread.max())
+class _Counter:
+    "A progress bar that counts."
 
+    def __init__(self, seen):
+        self.update = lambda: seen.append(1)
 
-def test_number_of_pairings():
-    assert estimation._runs(None, (1, 60, 80), 6, False) == 10
-    assert estimation._runs(None, (1, 60, 80), 6, True) == 50
-    assert estimation._runs(None, (1, 5000, 5000), 6, True) == 10
-    assert estimation._runs(0, (1, 60, 80), 6, False) == 0
-    assert estimation._runs(0, (1, 60, 80), 6, True) == 2  # one has no scatter
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return None
 
 
 @pytest.mark.parametrize("center", [False, True])
@@ -253,8 +267,8 @@ def test_center_is_a_switch():
 def test_identical_trials():
     gaps = np.where(PHI > 2, np.nan, PHI)
     warned(np.stack([gaps] * 3), 2, message="all trials are the same")
-    notes = quiet(np.stack([PHI, PHI, 2 * PHI]), 2).notes
-    assert not any("trials" in note for note in notes)
+    noisy = PHI + 0.1 * np.random.default_rng(1).standard_normal((3, *PHI.shape))
+    assert not any("trials" in note for note in quiet(noisy, 2).notes)
 
 
 def test_share_of_the_mean():
@@ -286,9 +300,10 @@ def test_stderr_covers():
 
 def test_no_stderr_for_biased_methods_or_on_request():
     assert np.isnan(quiet(PHI, 2, method="naive").stderr).all()
-    result = quiet(PHI, 2, stderr=False)
-    assert np.isnan(result.stderr).all()
-    assert not result.usable.any()
+    for method in FAMILIES:
+        result = quiet(PHI, 2, method=method, stderr=False)
+        assert np.isnan(result.stderr).all()
+        assert not result.usable.any()
 
 
 @pytest.mark.parametrize(
@@ -359,6 +374,28 @@ def test_compare():
     plt.close("all")
 
 
+def test_compare_table():
+    one, other = quiet(PHI, 3), quiet(2 * PHI, 2)
+    table = compare({"one": one, "two": other})
+    assert [row["n"] for row in table.rows] == [1, 2]
+    for row, n in zip(table.rows, (1, 2)):
+        np.testing.assert_allclose(row["difference"], (4**n - 1) * one.values[n - 1])
+        np.testing.assert_allclose(row["error"], np.hypot(1, 4**n) * one.stderr[n - 1])
+    assert "two - one" in str(table) and "<table>" in table._repr_html_()
+    assert compare({"one": one}).rows == []
+
+
+def test_p_values_are_level():
+    rng, process = np.random.default_rng(5), RBF(2)
+    found = []
+    for _ in range(150):
+        pair = [quiet(process.sample(40, 60, rng), 3) for _ in range(2)]
+        found.append(difference_test(*pair)[2] < 0.05)
+    assert (np.mean(found, axis=0) < 0.11).all()
+    other = quiet(RBF(2, input_cov=4.0).sample(60, 90, 6), 3)
+    assert difference_test(quiet(process.sample(60, 90, 7), 3), other)[2][1] < 0.01
+
+
 def test_plot_leaves_out_what_a_logarithm_cannot_show():
     import matplotlib.pyplot as plt
 
@@ -399,13 +436,36 @@ def test_plot_without_matplotlib(monkeypatch):
 @pytest.mark.parametrize(
     ("options", "error", "message"),
     [
-        (dict(method="best"), ValueError, "method = 'best' is not known"),
+        (dict(method="best"), ValueError, "method = 'best' is not known; use one of auto"),
         (dict(method=None), ValueError, "method = None"),
-        (dict(method="naive", center=True), ValueError, "offers neither"),
+        (dict(method=["auto"]), ValueError, r"method = \['auto'\]"),
         (dict(n_permutations=-1), ValueError, "n_permutations"),
+        (dict(n_permutations=1.0), TypeError, "n_permutations must be a whole number"),
         (dict(n_jobs=0), ValueError, "n_jobs"),
         (dict(n_jobs=-1), ValueError, "n_jobs = -1 .*; None means all cores"),
         (dict(random_state="x"), TypeError, "random_state"),
+        (dict(center="no"), TypeError, "center must be True or False, not 'no'"),
+        (dict(center=1), TypeError, "center must be True or False"),
+        (dict(stderr="yes"), TypeError, "stderr must be True or False"),
+        (dict(progress=None), TypeError, "progress must be True or False"),
+        (dict(trials=3), TypeError, "trials must be True or False"),
+        (dict(population=24), ValueError, r"population = 24 must be a pair"),
+        (dict(population=(24, 30, 1)), ValueError, "must be a pair"),
+        (dict(population=(23, None)), ValueError, "inputs = 23 is smaller than the 24"),
+        (dict(population=(None, 2.5)), TypeError, "population of features must be a whole"),
+        (dict(row_weights=np.ones(23)), ValueError, "row_weights must hold 24 numbers"),
+        (dict(row_weights=np.zeros(24)), ValueError, "row_weights .* not all zero"),
+        (dict(row_weights=[-1.0] * 24), ValueError, "row_weights .* not negative"),
+        (dict(row_weights=[np.nan] * 24), ValueError, "row_weights must be finite"),
+        (dict(row_weights=["a"] * 24), ValueError, "row_weights must hold 24 numbers"),
+        (dict(column_weights=np.ones(24)), ValueError, "column_weights must hold 30"),
+        (dict(groups=np.zeros(3)), ValueError, r"groups has shape \(3,\).*24 labels"),
+        (dict(groups=np.zeros(24)), ValueError, "needs 3 distinct groups.*there are 1"),
+        (dict(column_groups=np.zeros(30)), ValueError, "groups of columns.*are 1"),
+        (dict(groups=range(24), method="increasing"), ValueError, "does not keep groups"),
+        (dict(population=(99, 99), method="naive"), ValueError, "all cycles only"),
+        (dict(population=(99, 99), groups=range(24)), ValueError, "without groups"),
+        (dict(population=(99, None), row_weights=range(24)), ValueError, "one of them"),
     ],
 )
 def test_refused(options, error, message):
@@ -420,46 +480,273 @@ def test_refused_data():
         estimate(np.full((3, 3), np.nan), 1)
     with pytest.raises(ValueError, match=r"n_max = 6 exceeds"):
         estimate(PHI[:5])
-    with pytest.raises(ValueError, match="offers neither"):
-        estimate(np.where(PHI > 2, np.nan, PHI), 2, method="kv_row")
+    with pytest.raises(TypeError, match="sparse"):
+        estimate(scipy.sparse.csr_matrix(PHI), 3)
+    with pytest.raises(ValueError, match=r"n_max = 6 is larger than 5.*'increasing'"):
+        estimate(PHI, 6, method="all_cycles")
+    with pytest.raises(ValueError, match="n_max = 6 is larger than 5.*lower n_max$"):
+        estimate(PHI, 6, population=(99, 99))
 
 
-def test_choice_by_size():
-    assert choose_methods((2000, 2500), 5)[4] == "increasing"
-    assert choose_methods((5000, 6000), 5) == ["sketched"] * 5
-    assert choose_methods((2, 5000, 6000), 5)[4] == "increasing"  # trials are not sketched
-    assert choose_methods((5000, 6000), 5, center=True)[4] == "increasing"
-    assert choose_methods((2, 100, 200), 5) == ["all_cycles"] * 5
+@pytest.mark.parametrize(
+    ("shape", "n_max", "names"),
+    [
+        ((1, 100, 200), 5, ["all_cycles"] * 5),
+        ((2, 100, 200), 5, ["all_cycles"] * 5),
+        ((1, 300, 600), 7, ["all_cycles"] * 4 + ["increasing"] * 3),
+        ((1, 1000, 1000), 6, ["all_cycles"] * 4 + ["blocks"] * 2),
+        ((1, 5000, 6000), 5, ["all_cycles"] + ["sketched"] * 4),
+        ((1, 40, 20000), 2, ["all_cycles"] * 2),
+        ((1, 20000, 64), 4, ["all_cycles"] * 3 + ["increasing"]),
+    ],
+)
+def test_choice_by_price(shape, n_max, names):
+    assert choose(shape, n_max)[0] == names
+    found = choose(shape, n_max, whole=False)[0]
+    assert found == ["sketched"] * n_max  # a file is not held in one piece
+    for options in (dict(center=True), dict(center=True, complete=False)):
+        centred, runs = choose(shape, n_max, **options)
+        assert len(centred) == n_max and (runs is None or runs >= 1)
+        assert "all_cycles" not in centred[centred.index("all_cycles") + 4 :] or (
+            not options.get("complete", True)
+        )
 
 
 def test_large_matrices_are_sketched(monkeypatch):
-    monkeypatch.setattr(estimation, "LARGE", 1)
+    from spectral_moments import estimation
+
+    monkeypatch.setattr(estimation, "budget", lambda P, Q: 1.0)
+    monkeypatch.setattr(estimation, "LEAST", 1.0)
     found = quiet(PHI, 3, random_state=0)
     assert found.methods == ["sketched"] * 3 and found.shape == (1, 24, 30)
     assert (found.probe_error <= found.stderr).all()
     np.testing.assert_allclose(found.values[0], (PHI**2).mean())
     assert "of which probes" in str(found) and "probe_error" in found.to_dict()
-    gappy = PHI.copy()
-    gappy[0, 0] = np.nan
-    for phi, options in (
-        (gappy, {}),
-        (np.stack([PHI, PHI]), {}),
-        (PHI, {"center": True}),
-        (PHI, {"method": "increasing"}),
-    ):
-        assert "sketched" not in quiet(phi, 3, **options).methods
+    assert any("method='blocks' is exact" in note for note in found.notes)
     for phi in (PHI.tolist(), torch.tensor(PHI), PHI[None]):
         np.testing.assert_array_equal(quiet(phi, 3, random_state=0).values, found.values)
-    with pytest.raises(ValueError, match="exceeds min"):
-        estimate(PHI, 25)
-    with pytest.raises(ValueError, match="trials"):
-        estimate(np.stack([PHI, PHI]), 3, method="sketched")
-    with pytest.raises(ValueError, match="center"):
-        estimate(PHI, 3, method="sketched", center=True)
-    for phi in (gappy, gappy.tolist()):
-        with pytest.raises(ValueError, match="NaN; use method='auto' or 'increasing', or"):
-            estimate(phi, 3, method="sketched")
-    with pytest.raises(TypeError, match="sparse"):
-        estimate(scipy.sparse.csr_matrix(PHI), 3)
-    with pytest.warns(EstimateWarning, match="mean over inputs"):
-        estimate(PHI + 5, 2, random_state=0)
+
+
+# --------------------------------------------------------------------- every combination
+def combination(T, gaps, weights, groups, seed=0):
+    "A small matrix or trials of it, and the options that belong to it."
+    rng, options = np.random.default_rng([T, gaps, seed]), {}
+    phi = PHI[:16, :15] + 0.2 * rng.standard_normal((T, 16, 15))
+    if gaps:
+        phi[rng.random(phi.shape) < 0.08] = np.nan
+    if weights:
+        options = dict(row_weights=1 + rng.random(16), column_weights=1 + rng.random(15))
+    if groups:
+        options["groups"] = np.arange(16) // 2 + 10
+    return (phi if T > 1 else phi[0]), options
+
+
+COMBINATIONS = list(itertools.product(("auto", *FAMILIES), (1, 2, 5), *[(False, True)] * 4))
+
+
+@pytest.mark.parametrize(
+    ("method", "T", "gaps", "center", "weights", "groups"), COMBINATIONS
+)
+def test_every_combination(method, T, gaps, center, weights, groups):
+    phi, options = combination(T, gaps, weights, groups)
+    options.update(method=method, center=center, random_state=1, n_jobs=1)
+    if method == "sketched":
+        options.update(n_permutations=6)  # one pairing of 16 rows says little
+    if groups and method not in ("auto", "blocks"):
+        with pytest.raises(ValueError, match=f"method = '{method}' does not keep groups"):
+            estimate(phi, 2, **options)
+        return
+    result = quiet(phi, 2, **options)
+    assert np.isfinite(result.values).all() and result.shape == (T, 16, 15)
+    np.testing.assert_array_equal(quiet(phi, 2, **options).values, result.values)
+    if method in ("naive", "kv_row", "kv_col"):
+        assert np.isnan(result.stderr).all()
+        return
+    assert (result.stderr > 0).all() and np.isfinite(result.covariance).all()
+    parts = np.hypot(result.stderr_rows, result.stderr_columns)
+    parts = parts if result.probe_error is None else np.hypot(parts, result.probe_error)
+    np.testing.assert_allclose(result.stderr, parts, rtol=1e-9)
+    exact = quiet(phi, 2, **options | dict(method="auto")).values
+    error = np.fmax(result.stderr, 0.02 * abs(exact))
+    assert (abs(result.values - exact) < 2 * error).all()
+    doubled = quiet(2 * phi, 2, **options).values
+    np.testing.assert_allclose(doubled, [4, 16] * result.values, rtol=1e-9)
+
+
+PLACES = [c for c in COMBINATIONS if not c[5] or c[0] in ("auto", "blocks")]
+
+
+@pytest.mark.parametrize(
+    ("method", "T", "gaps", "center", "weights", "groups"), PLACES[::23]
+)
+def test_places_agree(method, T, gaps, center, weights, groups, tmp_path, monkeypatch):
+    import dask
+    import dask.array as da
+
+    from spectral_moments import estimation, sources
+
+    phi, options = combination(T, gaps, weights, groups)
+    options.update(method=method, center=center, random_state=1, n_jobs=1)
+    expected = quiet(phi, 2, **options)
+    chunks = (5, 15) if T == 1 else (T, 5, 15)
+    with dask.config.set(scheduler="synchronous"):
+        found = quiet(da.from_array(phi, chunks=chunks), 2, **options)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
+    assert np.isfinite(found.stderr).all() == np.isfinite(expected.stderr).all()
+    np.save(tmp_path / "phi.npy", phi)
+    monkeypatch.setattr(sources, "LOADED", 0)
+    monkeypatch.setattr(sources, "STRIP", 8 * T * 15 * 4)  # four rows at a time
+    mapped = np.load(tmp_path / "phi.npy", mmap_mode="r")
+    if method == "auto" and not groups:  # a file is not held in one piece
+        monkeypatch.setattr(estimation, "choose", _as_in_memory)
+    found = quiet(mapped, 2, **options)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
+    np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-7)
+
+
+def _as_in_memory(*arguments, whole, **options):
+    return choose(*arguments, **options)
+
+
+@pytest.mark.parametrize("center", [False, True])
+@pytest.mark.parametrize("T", [1, 2])
+def test_populations(T, center):
+    phi, _ = combination(T, False, False, False)
+    options = dict(center=center, random_state=1)
+    infinite = quiet(phi, 3, **options)
+    assert infinite.methods == ["all_cycles"] * 3
+    huge = quiet(phi, 3, population=(10**9, 10**9), **options)
+    np.testing.assert_allclose(huge.values, infinite.values, rtol=1e-6)
+    whole = quiet(phi, 3, population=(16, 15), **options)
+    if T == 1:
+        plain = quiet(phi, 3, method="naive", **options)
+        np.testing.assert_allclose(whole.values, plain.values, rtol=1e-9)
+    np.testing.assert_allclose(whole.stderr, 0, atol=1e-12)
+    half = quiet(phi, 3, population=(32, None), **options)
+    ratio = (
+        half.stderr_rows / quiet(phi, 3, population=(10**9, None), **options).stderr_rows
+    )
+    np.testing.assert_allclose(ratio[0], math.sqrt(0.5), rtol=0.1)
+
+
+def test_weights_and_groups_that_say_nothing():
+    for method in ("all_cycles", "increasing", "blocks"):
+        options = dict(method=method, n_permutations=0, random_state=0)
+        plain = quiet(PHI, 3, **options)
+        flat = quiet(PHI, 3, row_weights=np.full(24, 3), column_weights=[2] * 30, **options)
+        np.testing.assert_allclose(flat.values, plain.values, rtol=1e-9)
+        np.testing.assert_allclose(flat.stderr, plain.stderr, rtol=1e-6)
+        absent = np.arange(24) < 20
+        found = quiet(PHI, 3, row_weights=absent, **options).values
+        if method != "blocks":  # whose blocks are of other sizes
+            np.testing.assert_allclose(found, quiet(PHI[:20], 3, **options).values)
+    alone = quiet(PHI, 3, groups=[f"movie {i}" for i in range(24)], random_state=0)
+    assert alone.methods == ["blocks"] * 3
+    np.testing.assert_allclose(alone.values[:2], all_cycles(PHI, 2), rtol=1e-9)
+
+
+def test_rows_of_a_group_never_meet():
+    rng = np.random.default_rng(1)
+    centres = Linear(6, scale=0.4).sample(20, 40, random_state=2)
+    frames = np.repeat(centres, 3, axis=0) + 0.05 * rng.standard_normal((60, 40))
+    frames = frames[rng.permutation(60)]
+    nearest = np.argmin(((frames[:, None] - centres) ** 2).sum(2), axis=1)
+    truth = all_cycles(centres, 2)[1]
+    grouped = quiet(frames, 2, groups=nearest, random_state=0).values[1]
+    ungrouped = quiet(frames, 2, random_state=0).values[1]
+    np.testing.assert_allclose(grouped, truth, rtol=0.02)
+    assert ungrouped > 1.1 * truth  # frames of one movie met in it
+
+
+# ------------------------------------------------- numbers, range, threads of `increasing`
+def test_increasing_at_extremes():
+    np.testing.assert_allclose(
+        increasing(np.full((200, 200), -1e2), 60), 1e4 ** np.arange(1.0, 61), rtol=1e-10
+    )
+    phi = np.random.default_rng(5).standard_normal((200, 200))
+    value = increasing(phi, 60)
+    assert np.isfinite(value).all() and (value != 0).all()
+    np.testing.assert_array_equal(increasing(phi / 4, 60), value / 16.0 ** np.arange(1, 61))
+    np.testing.assert_array_equal(increasing(np.zeros((4, 5)), 3), np.zeros(3))
+    np.testing.assert_array_equal(increasing(1e-100 * np.eye(300), 5)[1:], np.zeros(4))
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+@pytest.mark.parametrize("function", [increasing, all_cycles, naive, kong_valiant])
+def test_entries_of_extreme_size(size, function):
+    phi = np.random.default_rng(1).standard_normal((40, 50)) + 0.5
+    np.testing.assert_allclose(
+        function(size * phi, 4) / size ** np.arange(2.0, 9, 2),
+        function(phi, 4),
+        rtol=1e-11,
+    )
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-60, 1e60, 1e150, 1e300])
+@pytest.mark.parametrize("function", [increasing, all_cycles, naive, kong_valiant])
+def test_beyond_doubles_is_nan_and_told(size, function):
+    phi = np.full((5, 6), size)
+    with np.errstate(over="ignore", under="ignore"):
+        expected = size ** np.arange(2.0, 9, 2)
+    beyond = (expected == 0) | np.isinf(expected)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        values = function(phi, 4)
+    np.testing.assert_allclose(values[~beyond], expected[~beyond], rtol=1e-12)
+    assert np.isnan(values[beyond]).all()
+    assert beyond.any() == any("beyond the range" in str(w.message) for w in caught)
+
+
+def test_increasing_seed_and_threads():
+    phi = np.random.default_rng(9).standard_normal((70, 90))
+    first = increasing(phi, 5, n_permutations=3, random_state=7, n_jobs=1)
+    for n_jobs in (2, 5, None):
+        again = increasing(phi, 5, n_permutations=3, random_state=7, n_jobs=n_jobs)
+        np.testing.assert_array_equal(again, first)
+    assert (increasing(phi, 5, n_permutations=3, random_state=8) != first)[2:].all()
+    generator = np.random.default_rng(7)
+    options = dict(n_permutations=3, random_state=generator)
+    np.testing.assert_array_equal(increasing(phi, 5, **options), first)
+    assert (increasing(phi, 5, **options) != first)[2:].all()
+
+
+def test_progress(capsys, monkeypatch):
+    pytest.importorskip("tqdm")
+    phi = np.random.default_rng(1).standard_normal((40, 50))
+    value = increasing(phi, 3, n_permutations=6, random_state=1, progress=True)
+    assert "6view" in capsys.readouterr().err
+    np.testing.assert_array_equal(
+        value, increasing(phi, 3, n_permutations=6, random_state=1)
+    )
+    assert capsys.readouterr().err == ""
+    quiet(phi, 3, method="increasing", n_permutations=4, progress=True)
+    assert "4view" in capsys.readouterr().err
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    for call in (increasing, estimate):
+        with pytest.raises(ImportError, match=r"spectral_moments\[progress\]"):
+            call(np.ones((3, 3)), 2, progress=True)
+
+
+@pytest.mark.parametrize(
+    "function", [increasing, all_cycles, naive, kong_valiant, sketched]
+)
+def test_functions_refuse(function):
+    for bad in (np.ones(3), [[np.inf, 1]], [[1j]], np.ones((0, 2)), "phi", None):
+        with pytest.raises((ValueError, TypeError), match="phi"):
+            function(bad, 1)
+    for n_max, error in ((0, ValueError), (7, ValueError), (2.0, TypeError)):
+        with pytest.raises(error, match="n_max"):
+            function(np.ones((6, 8)), n_max)
+    with pytest.raises(ValueError, match="larger than 5"):
+        all_cycles(np.ones((6, 8)), 6)
+
+
+def test_smallest_sizes():
+    assert increasing([[3.0]], 1) == pytest.approx(9.0)
+    np.testing.assert_allclose(increasing([[1.0, 2.0, 3.0]], 1), [14 / 3], rtol=1e-15)
+    np.testing.assert_allclose(
+        increasing([[1.0, 2.0], [3.0, 4.0]], 2), [7.5, 24], rtol=1e-15
+    )
+    phi = np.random.default_rng(0).standard_normal((5, 5))
+    product = np.prod(np.diag(phi)) * np.prod(np.diag(phi, -1)) * phi[0, 4]
+    np.testing.assert_allclose(increasing(phi, 5)[4], product, rtol=1e-13)  # a single cycle

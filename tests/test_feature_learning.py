@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from conftest import RESULTS, load_study, normal, silent, succeed
+from conftest import RESULTS, load_study, normal, peak_memory, silent, succeed
 from sklearn.datasets import load_digits
 
 from spectral_moments import feature_learning, spectrum, trials
@@ -210,6 +210,28 @@ def test_several_gzip_members(files):
     content = idx(images)
     path = replace(folder, 0, gzip.compress(content[:99]) + gzip.compress(content[99:]))
     np.testing.assert_array_equal(read_idx(path, 3), images)
+
+
+def test_gzip_bombs_are_not_unpacked(files):
+    folder, images, _ = files
+    huge = struct.pack(">4B3I", 0, 0, 8, 3, 2**20, 28, 28)  # announced
+    replace(folder, 0, gzip.compress(huge + bytes(2**20)))
+    with pytest.raises(ValueError, match="announces 1048576 x 28 x 28 bytes, more than"):
+        load_fashion_mnist(folder)
+    bomb = gzip.compress(idx(images) + bytes(2**28), 1)  # not announced
+    assert len(bomb) < 2**21
+    path = replace(folder, 0, bomb)
+    with pytest.raises(ValueError, match="announces 20 x 28 x 28 bytes but holds more"):
+        load_fashion_mnist(folder)
+
+    def refused():
+        with pytest.raises(ValueError, match="holds more"):
+            read_idx(path, 3)
+
+    assert peak_memory(refused) < 2**23  # of 2**28
+    replace(folder, 0, gzip.compress(huge[:4] + b"\xff" * 12))
+    with pytest.raises(ValueError, match="4294967295 x 4294967295 .* more than 1073741824"):
+        read_idx(path, 3)
 
 
 @pytest.mark.skipif(not FASHION, reason="Fashion-MNIST is not installed")
@@ -697,6 +719,39 @@ def test_powers_over_permutations():
         first_moment_powers(phi, 5)
     with pytest.raises(ValueError, match="n_permutations"):
         first_moment_powers(phi, 2, n_permutations=-1)
+
+
+class Overwriting(torch.nn.Module):
+    "Changes what it is given before anything else."
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(5, 4)
+
+    def forward(self, x):
+        return self.layer(x.mul_(3).add_(1))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("kind", ["array", "tensor", "read-only"])
+def test_record_leaves_its_inputs_alone(kind, dtype):
+    models = (
+        Overwriting(),
+        torch.nn.Sequential(torch.nn.ReLU(inplace=True), torch.nn.Linear(5, 4)),
+    )
+    for model in models:
+        model = model.to(torch.float32 if dtype == "f4" else torch.float64)
+        x = normal((11, 5)).astype(dtype)
+        given = torch.from_numpy(x.copy()) if kind == "tensor" else x.copy()
+        if kind == "read-only":
+            given.flags.writeable = False
+        layer = "layer" if isinstance(model, Overwriting) else "1"
+        first = record(model, layer, given, batch_size=4)
+        np.testing.assert_array_equal(np.asarray(given), x)
+        np.testing.assert_array_equal(record(model, layer, given, batch_size=4), first)
+        with torch.no_grad():
+            expected = model(torch.from_numpy(x.copy())).numpy()
+        np.testing.assert_allclose(first, expected, rtol=1e-5, atol=1e-6)
 
 
 # --- without torch ---

@@ -111,8 +111,10 @@ def test_links_are_followed_and_devices_not_replaced(tmp_path):
     assert found == ["through"]
     with pytest.raises(IsADirectoryError), atomic_write(tmp_path):
         pass
-    with pytest.raises(FileNotFoundError), atomic_write(tmp_path / "no" / "x"):
-        pass
+    (tmp_path / "real").touch()
+    for path, error in (("no/x", FileNotFoundError), ("real/x", NotADirectoryError)):
+        with pytest.raises(error, match=f"{path}'$"), atomic_write(tmp_path / path):
+            pass
 
 
 def test_writers_at_the_same_time(tmp_path):
