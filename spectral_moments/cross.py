@@ -67,7 +67,7 @@ def left_out(
         return total, rows, total - first - second, None
     return total, rows, total - first, total - second
 
-# %% ../nbs/29_cross.ipynb #ecff6484
+# %% ../nbs/29_cross.ipynb #7221294b
 class Prepared:
     "A pair of matrices of one system, centred if asked, and the products made of it."
 
@@ -92,11 +92,7 @@ class Prepared:
         "The products of the rows, None if there would be too many."
         return self.leave @ self.enter.T if self.grams else None
 
-    def turned(self):
-        "The same with its halves exchanged."
-        return Prepared(Pair(self.leave, self.enter), center=False, grams=self.grams)
-
-# %% ../nbs/29_cross.ipynb #27021a0e
+# %% ../nbs/29_cross.ipynb #6167a82f
 def _crossed(x, u, y, v, G, H):
     "The crossed sum: its numbers for rows, first columns, second columns."
     alone, products = x is u and y is v, None
@@ -125,7 +121,7 @@ def all_columns(
 ):  # `Parts`
     "Sums over all pairs of a column of one system and a column of the other."
     x, u, v, y = first.leave, first.enter, second.leave, second.enter
-    G, H, k, l = first.gram, second.gram, first.diagonal, second.diagonal
+    G, H, k, m = first.gram, second.gram, first.diagonal, second.diagonal
     crossed, none = _crossed(x, u, y, v, G, H), [np.zeros(len(z)) for z in (k, x.T, y.T)]
     apart, parallel, single = none, none, none[0]
     if center:
@@ -133,13 +129,13 @@ def all_columns(
         alone = first.alone and second.alone
         parallel = crossed if alone else _crossed(x, u, v, y, G, turned)
         f, g = first.squares.sum(0), second.squares.sum(0)
-        apart = k * l.sum() + l * k.sum(), f * l.sum(), g * k.sum()
+        apart = k * m.sum() + m * k.sum(), f * m.sum(), g * k.sum()
         single = (
-            2 * (x @ (l @ x) + y @ (k @ y))
+            2 * (x @ (m @ x) + y @ (k @ y))
             if alone
-            else (x @ (l @ u) + u @ (l @ x) + y @ (k @ v) + v @ (k @ y))
+            else (x @ (m @ u) + u @ (m @ x) + y @ (k @ v) + v @ (k @ y))
         )
-    met = k * l, l @ first.squares, k @ second.squares
+    met = k * m, m @ first.squares, k @ second.squares
     rows, *columns = zip(crossed, parallel, apart, met)
     return Parts(np.array([*rows, single]), *map(np.array, columns))
 
@@ -244,13 +240,13 @@ def _mergers(pattern, center, shared):
     columns = [q for q in columns if len({(q[c], kind[c]) for c in kind}) == len(set(q))]
     return rows, columns
 
-# %% ../nbs/29_cross.ipynb #f34c5efc
+# %% ../nbs/29_cross.ipynb #a41d163b
 @lru_cache(maxsize=64)
 def word_graphs(
     words,  # tuple of words
     shape,  # (P, Q1, Q2)
     *,
-    trials=False,  # whether the matrix that leaves a row differs from the one that enters it
+    trials=False,  # whether the matrices that leave and enter rows differ
     center=True,  # whether the mean over the rows is removed
     shared=False,  # whether the columns of both systems are the same
 ):  # (tuple of graphs, weights of shape (words, graphs))

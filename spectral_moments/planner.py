@@ -301,9 +301,9 @@ def _run(plan, loop, values, given, keep):
         for a in () if keep else dropped:
             del values[a]
 
-# %% ../nbs/19_planner.ipynb #7d9971d3
+# %% ../nbs/19_planner.ipynb #8672452b
 def _adjoint(op, g, a, b=None, w=None):
-    "Derivatives with respect to the operands of `op`, given `g` with respect to its result."
+    "Derivatives by the operands of `op`, given `g`, the one by its result."
     if op == "times":
         return g * b, g * a
     if op == "sum":

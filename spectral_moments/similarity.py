@@ -121,7 +121,7 @@ class RBFPair:
         "The alignment of the two operators."
         return self.moment("ab") / math.sqrt(self.moment("aa") * self.moment("bb"))
 
-# %% ../nbs/14_alignment.ipynb #e97376e5
+# %% ../nbs/14_alignment.ipynb #e60d5968
 def plain_alignment(
     phi,  # matrix (P, Q1)
     psi,  # matrix (P, Q2), the same inputs
@@ -139,9 +139,9 @@ def gram_mean(
 ):  # float
     "Mean over distinct inputs of the product of two centred kernels, `eq-hsic`."
     P, (K, L) = len(K), (z - np.diag(np.diag(z)) for z in (K, L))
-    k, l = K.sum(0), L.sum(0)
-    apart = k.sum() * l.sum() / ((P - 1) * (P - 2))
-    return ((K * L).sum() + apart - 2 / (P - 2) * (k @ l)) / (P * (P - 3))
+    one, two = K.sum(0), L.sum(0)
+    apart = one.sum() * two.sum() / ((P - 1) * (P - 2))
+    return ((K * L).sum() + apart - 2 / (P - 2) * (one @ two)) / (P * (P - 3))
 
 
 def row_debiased_alignment(
@@ -328,7 +328,7 @@ def _row_covariance(sums):
     )
     return spread / W**2 * sums.batches / (sums.batches - 1)
 
-# %% ../nbs/14_alignment.ipynb #b8fcd5c3
+# %% ../nbs/14_alignment.ipynb #ac34d8ba
 def _column_sides(sums, x, y, shared):
     "Deviations of the three traces without each feature, (3, Q), by system."
     W, names = next(iter(sums.shapes.values()))[1], [*sums.shapes]
@@ -353,23 +353,22 @@ def _alignment(sums, x, y, center, shared, notes=()):
     parts = [_row_covariance(sums)[np.ix_(place, place)]]
     parts += [jackknife_covariance(d) for d in _column_sides(sums, x, y, shared)]
     value, stderr = corrected_ratio(values, sum(parts))
-    with np.errstate(invalid="ignore"):
-        errors = np.sqrt(np.diag(sum(parts)))
+    ratio, _ = corrected_ratio(values, np.zeros((3, 3)))
+    by_rows, *by_columns = (corrected_ratio(values, part).stderr for part in parts)
     e, f = sums.exponents[x], sums.exponents[y]
-    unit = [4.0 ** (e + f), 16.0**e, 16.0**f]
+    unit = 4.0 ** (e + f), 16.0**e, 16.0**f
+    errors = np.sqrt(np.diag(sum(parts)))
     traces = [
-        WithError(float(v * u), float(s * u)) for v, u, s in zip(values, unit, errors)
+        WithError(float(v * u), float(s * u)) for v, s, u in zip(values, errors, unit)
     ]
-    known = values[1] > 0 and values[2] > 0
     return Alignment(
         value,
         stderr,
-        values[0] / math.sqrt(values[1] * values[2]) if known else math.nan,
+        ratio,
         traces[0],
         tuple(traces[1:]),
-        *(lambda rows, *columns: (rows, tuple(columns)))(
-            *(corrected_ratio(values, part).stderr for part in parts)
-        ),
+        by_rows,
+        tuple(by_columns),
         (x, y),
         (sums.shapes[x], sums.shapes[y]),
         center,
@@ -386,8 +385,8 @@ def _ratio_notes(names, values, parts):
             yield f"{name} is the same for all inputs, so there is no alignment"
         elif a < 0:
             yield (
-                f"the estimate of tr T^2 of {name} is not positive: its inputs and features "
-                "are too few for an alignment; measure more"
+                f"the estimate of tr T^2 of {name} is not positive: its inputs and "
+                "features are too few for an alignment; measure more"
             )
     if not all(np.isfinite(part).all() for part in parts) and (values[1:] > 0).all():
         yield (
@@ -450,7 +449,7 @@ class Alignments:
             lines.append(f"{x:{width}}" + "".join(f" {cell:>14}" for cell in cells))
         return "\n".join(lines + [f"- {note}" for note in self.notes])
 
-# %% ../nbs/14_alignment.ipynb #d57e9f0d
+# %% ../nbs/14_alignment.ipynb #f1a81b69
 def _opened(systems, center, shared):
     "Sources by name, or an error that names what is wrong."
     sources = {}
@@ -463,12 +462,12 @@ def _opened(systems, center, shared):
     least = 4 if center else 2
     for name, source in sources.items():
         T, P, Q = source.shape
-        if P != one.shape[1]:
+        if one.shape[1] != P:
             raise ValueError(
                 f"{first} has {one.shape[1]} rows and {name} has {P}; row i of all systems "
                 "must be the same input"
             )
-        if P < least:
+        if least > P:
             raise ValueError(
                 f"{name} has {P} rows, and {least} are needed"
                 + (
@@ -479,9 +478,10 @@ def _opened(systems, center, shared):
             )
         if Q < 2:
             raise ValueError(
-                f"{name} has 1 column, and 2 are needed: tr T^2 is made of different features"
+                f"{name} has 1 column, and 2 are needed: "
+                "tr T^2 is made of different features"
             )
-        if shared and Q != one.shape[2]:
+        if shared and one.shape[2] != Q:
             raise ValueError(
                 f"{first} has {one.shape[2]} columns and {name} has {Q}; with "
                 "shared_features=True column a of all systems must be the same feature"
@@ -497,7 +497,7 @@ def _checked_systems(systems):
         raise TypeError("the names of systems must be strings")
     return systems
 
-# %% ../nbs/14_alignment.ipynb #f64b2fe1
+# %% ../nbs/14_alignment.ipynb #25961feb
 class AlignmentStream:
     "Alignments of systems whose inputs arrive in batches."
 
@@ -534,8 +534,8 @@ class AlignmentStream:
         )
         if mine != theirs or [*mine] != [*theirs]:
             raise ValueError(
-                f"systems are {theirs} here and were {mine} before (trials, features); every "
-                "batch needs the same systems in the same order"
+                f"systems are {theirs} here and were {mine} before (trials, features); "
+                "every batch needs the same systems in the same order"
             )
         return self._sums.plus(sums)
 
@@ -632,7 +632,7 @@ def alignments(
     systems = _checked_systems(systems)
     return _warned(_measured(systems, center, shared_features, random_state))
 
-# %% ../nbs/14_alignment.ipynb #7712f387
+# %% ../nbs/14_alignment.ipynb #efc72a37
 WORDS = ("ab", "aab", "abb", "aabb", "abab")
 LONGEST = 5  # letters of a word
 
@@ -688,7 +688,7 @@ def cross_moments(
     *,
     center=True,  # whether the mean over inputs is removed
     shared_features=False,  # whether column a of both is the same feature
-    random_state=None,  # None, an int or a numpy Generator; for trials, gaps and five letters
+    random_state=None,  # None, an int or a numpy Generator; for trials, gaps, five letters
 ):  # `CrossMoments`
     "Unbiased traces of words in the operators of two systems, with errors."
     center, shared = (

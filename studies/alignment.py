@@ -9,6 +9,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
 import math
 import warnings
+from functools import partial
 
 import numpy as np
 
@@ -68,9 +69,9 @@ def jackknifed(phi, psi):
     return value
 
 
-def draw(pair, shape, seed):
+def draw(pair, shape, seed, index):
     "All estimates from one draw, and the reported error."
-    phi, psi = pair.sample(*shape, random_state=np.random.default_rng(seed))
+    phi, psi = pair.sample(*shape, random_state=np.random.default_rng([*seed, index]))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EstimateWarning)
         found = alignment(phi, psi)
@@ -85,10 +86,8 @@ def summary(run, name, pair):
     result |= {"stderr": [], "coverage": [], "undefined": []}
     for k, shape in enumerate(SHAPES):
         count = run.settings["n_matrices"] // (4 if math.prod(shape[:2]) > 1e5 else 1)
-        seeds = [[run.seed, list(PAIRS).index(name), k, i] for i in range(max(count, 2))]
-        drawn = run.repeat(
-            f"{name} {shape}", lambda i: draw(pair, shape, seeds[i]), len(seeds)
-        )
+        one = partial(draw, pair, shape, [run.seed, list(PAIRS).index(name), k])
+        drawn = run.repeat(f"{name} {shape}", one, max(count, 2))
         drawn = np.array(drawn, dtype=float)
         for values, key in zip(drawn.T, KEYS):
             known = values[np.isfinite(values)]
