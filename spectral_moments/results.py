@@ -281,10 +281,13 @@ class Comparison:
         head = "".join(
             f"<th>{x}</th>" for x in ("", "n", "difference", "std. error", "p-value")
         )
-        body = "".join(
-            f"<tr><td>{escape(x['second'])} &minus; {escape(x['first'])}</td>"
-            f"<td>{x['n']}</td>"
-            f"<td>{x['difference']:.4g}</td><td>{x['error']:.4g}</td><td>{x['p']:.2g}</td></tr>"
+        cells = (
+            (
+                f"{escape(x['second'])} &minus; {escape(x['first'])}",
+                x["n"],
+                *(f"{x[key]:.4g}" for key in ("difference", "error")),
+                f"{x['p']:.2g}",
+            )
             for x in self.rows
         )
         rows = ("".join(f"<td>{cell}</td>" for cell in row) for row in cells)

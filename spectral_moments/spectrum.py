@@ -9,7 +9,6 @@ __all__ = ['SMOOTHING', 'COPIES', 'SHRINKAGE', 'moment_grid', 'moments_and_covar
            'renyi_dimension', 'participation_ratio', 'Sweep', 'dimension_sweep', 'plot_dimensions']
 
 # %% ../nbs/12_spectrum.ipynb #51d8b449
-import warnings
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
