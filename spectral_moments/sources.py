@@ -65,7 +65,7 @@ def ratio_means(
         sides.append((N[:, None] - part) / rest)
     return Means(N / D, *sides)
 
-# %% ../nbs/20_sources.ipynb #e074373a
+# %% ../nbs/20_sources.ipynb #a2c1228c
 def _half(trials, gaps):
     "Mean over some trials, 0 where there is none, and where there is one (None: anywhere)."
     if not gaps:
@@ -88,7 +88,9 @@ def _counted(x, known, weight):
     "The matrix and its count: 0 where missing, rows and columns multiplied by weights."
     if known is None and weight is None:
         return x, None
-    count = known * 1.0 if weight is None else weight if known is None else known * weight
+    if known is not None:  # a torch mask times 1.0 would be of single precision
+        known = known.double() if kind_of(known) == "torch" else known * 1.0
+    count = known if weight is None else weight if known is None else known * weight
     return x * count, count
 
 # %% ../nbs/20_sources.ipynb #43cac29e
