@@ -30,7 +30,7 @@ def walk_block(
         r += C @ pair.leave[:, left:right]
         C[1:] += entered
 
-# %% ../nbs/21_blocks.ipynb #eedce1ea
+# %% ../nbs/21_blocks.ipynb #e1b851a4
 def unwalk_block(
     R,  # state after the block, changed in place to that before
     W,  # adjoint state after the block, likewise
@@ -44,22 +44,19 @@ def unwalk_block(
     if starts is not None:
         C[0] = starts
     for r, (left, right) in zip(R, spans):
-        seen.append(C.copy())
-        r -= C @ pair.leave[:, left:right]
+        gone = C @ pair.leave[:, left:right]
+        seen.append((C.copy(), gone))
+        r -= gone
         C[1:] += r[:-1] @ pair.enter[:, left:right].T
     V = np.zeros_like(C)
     rows, columns = np.zeros((n_max, pair.shape[0])), np.zeros((n_max, edges[-1]))
-    for w, C, (left, right) in zip(W[::-1], seen[::-1], spans[::-1]):
-        x = pair.leave[:, left:right]
-        share = np.zeros((n_max, *x.shape))
-        for k in range(n_max):
-            share[k:] += C[k].T @ w[: n_max - k]
-        share *= x
-        rows += share.sum(2)
-        columns[:, left:right] = share.sum(1)
-        left_rows = w[:-1] @ x.T
+    for w, (C, gone), (left, right) in zip(W[::-1], seen[::-1], spans[::-1]):
+        back = w @ pair.leave[:, left:right].T
+        for k in range(n_max):  # the two sums of `eq-block-share`, without the entries
+            rows[k:] += np.einsum("li,nli->ni", C[k], back[: n_max - k])
+            columns[k:, left:right] += np.einsum("lb,nlb->nb", gone[k], w[: n_max - k])
         w[1:] += V[1:] @ pair.enter[:, left:right]
-        V[1:] += left_rows
+        V[1:] += back[:-1]
     return rows, columns
 
 # %% ../nbs/21_blocks.ipynb #a07c7eea

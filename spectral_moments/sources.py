@@ -6,8 +6,9 @@
 __all__ = ['FEWEST', 'STRIP', 'LOADED', 'SAMPLE', 'MEAN_SHARE', 'Pair', 'Means', 'ratio_means', 'View', 'unit_exponent', 'Source',
            'FileSource', 'open_source', 'look']
 
-# %% ../nbs/20_sources.ipynb #70bf8cfd
+# %% ../nbs/20_sources.ipynb #c4cba06e
 import math
+import mmap
 import tempfile
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -194,7 +195,7 @@ class Source:
         "Sum of squares of each row, up to a factor."
         return np.asarray(np.nansum(self.trials * self.trials, axis=(0, 2)))
 
-# %% ../nbs/20_sources.ipynb #597ef794
+# %% ../nbs/20_sources.ipynb #58cbe0d3
 STRIP = 2**24  # bytes of a file that are read at once
 
 
@@ -263,6 +264,9 @@ class FileSource:
                 first, last = ranked[low], ranked[high - 1] + 1
                 strip = self._strip(int(first), int(last))
                 out[:, order[low:high]] = strip[:, ranked[low:high] - first]
+        pages = getattr(self.phi, "_mmap", None)
+        if pages is not None and self.phi.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+            pages.madvise(mmap.MADV_DONTNEED)  # what was read need not stay
         return np.ldexp(out, -self.exponent, out=out)
 
 # %% ../nbs/20_sources.ipynb #a26559de
@@ -319,7 +323,7 @@ def _checked_chunk(chunk, block_info=None):
         raise ValueError("phi has infinite entries; remove or repair those rows or columns")
     return chunk.astype(float)
 
-# %% ../nbs/20_sources.ipynb #55775af7
+# %% ../nbs/20_sources.ipynb #27be8931
 def open_source(
     phi,  # matrix (P, Q) or trials (T, P, Q): array-like, file, Dask array, torch tensor
 ):  # `Source` or `FileSource`
@@ -333,11 +337,12 @@ def open_source(
     gaps = bool(np.isnan(trials.min()))
     known = trials[~np.isnan(trials)] if gaps else trials
     largest = float(max(known.max(), -known.min()))
-    squares = float(np.vdot(known / (largest or 1), known / (largest or 1)))
+    shares = (known / (largest or 1)).ravel()
+    squares = float(shares @ shares)
     exponent = unit_exponent(largest, squares, known.size)
     return Source(np.ldexp(trials, -exponent), exponent, gaps)
 
-# %% ../nbs/20_sources.ipynb #eecc6623
+# %% ../nbs/20_sources.ipynb #27f5a4b7
 SAMPLE = 512  # rows and columns that are looked at
 MEAN_SHARE = 1 / 3  # the share of m(1) from which the mean over inputs is worth a note
 
@@ -353,8 +358,7 @@ def _mean_share(x, known):
 
 def _copies(x):
     "How many rows are exact copies of another row."
-    _, count = np.unique(x, axis=0, return_counts=True)
-    return int((count - 1).sum())
+    return len(x) - len({row.tobytes() for row in x + 0.0})
 
 
 def _alike(x):
