@@ -93,20 +93,22 @@ class Estimate:
         "Participation ratio m(1)^2 / m(2), the bias of the ratio removed by the jackknife."
         if len(self.values) < 2 or not self.values[1] > 0:
             return WithError(math.nan, math.nan)
-        (m1, m2), ratio = self.values[:2], self.values[0] ** 2 / self.values[1]
+        m1, m2 = self.values[:2]
+        ratio = m1 / m2 * m1
         if self.replicates is None:
             if self.covariance is None:
                 return WithError(float(ratio), math.nan)
             slope, C = np.array([2 / m1, -1 / m2]), self.covariance[:2, :2]
-            return WithError(
-                float((m1**2 - C[0, 0]) / m2), float(ratio * np.sqrt(slope @ C @ slope))
-            )
+            with np.errstate(invalid="ignore"):
+                relative = slope @ C @ slope
+            error = ratio * math.sqrt(relative) if relative >= 0 else math.inf
+            return WithError(float(ratio - C[0, 0] / m2), float(error))
         value, variance = ratio, 0.0
         for side in self.replicates:
             N, (a, b) = side.shape[1], side[:2]
             if not (b > 0).all():
                 return WithError(math.nan, math.nan)
-            each = a**2 / b
+            each = a / b * a
             value += (N - 1) * (ratio - each.mean())
             variance += (N - 1) / N * ((each - each.mean()) ** 2).sum()
         return WithError(float(value), math.sqrt(variance))
