@@ -269,7 +269,7 @@ class FileSource:
             pages.madvise(mmap.MADV_DONTNEED)  # what was read need not stay
         return np.ldexp(out, -self.exponent, out=out)
 
-# %% ../nbs/20_sources.ipynb #a26559de
+# %% ../nbs/20_sources.ipynb #decabd9b
 LOADED = 2**26  # bytes of a file up to which it is simply loaded
 
 
@@ -296,9 +296,8 @@ def _dask_source(phi):
         )
     check_dtype(phi.dtype)
     phi = phi if phi.ndim == 3 else phi[None]
-    phi = phi.rechunk({0: -1, 2: -1}).map_blocks(
-        _checked_chunk, dtype=float, meta=np.empty((0, 0, 0))
-    )
+    phi = phi.map_blocks(_checked_chunk, dtype=float, meta=np.empty((0, 0, 0)))
+    phi = phi.rechunk({0: -1, 1: tuple(size for size in phi.chunks[1] if size), 2: -1})
     largest, known = abs(phi), ~da.isnan(phi)
     largest, count = da.compute(da.nanmax(largest), known.sum())
     if not count:
