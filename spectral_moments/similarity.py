@@ -251,7 +251,7 @@ class Alignment:
             lines.append("one trial: noise that both systems share counts as alignment")
         return "\n".join(lines + [f"- {note}" for note in self.notes])
 
-# %% ../nbs/14_alignment.ipynb #46f4f0bc
+# %% ../nbs/14_alignment.ipynb #af3ae554
 BATCHES = 10  # so many and more tell the error by their scatter
 
 
@@ -276,7 +276,7 @@ class _Sums:
     def plus(self, other):
         "Both together, in the units of this one."
         gap = {k: other.exponents[k] - e for k, e in self.exponents.items()}
-        unit = np.array([4.0 ** (gap[x] + gap[y]) for x, y in self.words])
+        unit = _times_two(1.0, np.array([2 * (gap[x] + gap[y]) for x, y in self.words]))
         edge = np.array([1.0, *unit])
         columns = {
             word: [a if a is None else a + u * b for a, b in zip(mine, other.columns[word])]
@@ -328,7 +328,7 @@ def _row_covariance(sums):
     )
     return spread / W**2 * sums.batches / (sums.batches - 1)
 
-# %% ../nbs/14_alignment.ipynb #ac34d8ba
+# %% ../nbs/14_alignment.ipynb #865a3a29
 def _column_sides(sums, x, y, shared):
     "Deviations of the three traces without each feature, (3, Q), by system."
     W, names = next(iter(sums.shapes.values()))[1], [*sums.shapes]
@@ -339,6 +339,12 @@ def _column_sides(sums, x, y, shared):
     first, second = cross if _word(x, y, names) == (x, y) else cross[::-1]
     yield np.array([first, one[0], 0 * first]) / W
     yield np.array([second, 0 * second, two[0]]) / W
+
+
+def _times_two(values, times):
+    "Doubled so many times; infinite if that is too large for a number."
+    with np.errstate(over="ignore", under="ignore"):
+        return np.ldexp(values, times)
 
 
 NOTHING = 1e-56  # of tr T^2, of a system of size one: what rounding leaves of a constant
@@ -356,11 +362,9 @@ def _alignment(sums, x, y, center, shared, notes=()):
     ratio, _ = corrected_ratio(values, np.zeros((3, 3)))
     by_rows, *by_columns = (corrected_ratio(values, part).stderr for part in parts)
     e, f = sums.exponents[x], sums.exponents[y]
-    unit = 4.0 ** (e + f), 16.0**e, 16.0**f
-    errors = np.sqrt(np.diag(sum(parts)))
-    traces = [
-        WithError(float(v * u), float(s * u)) for v, s, u in zip(values, errors, unit)
-    ]
+    twos = np.array([2 * (e + f), 4 * e, 4 * f])
+    errors = _times_two(np.sqrt(np.diag(sum(parts))), twos)
+    traces = [*map(WithError, _times_two(values, twos).tolist(), errors.tolist())]
     return Alignment(
         value,
         stderr,
@@ -632,7 +636,7 @@ def alignments(
     systems = _checked_systems(systems)
     return _warned(_measured(systems, center, shared_features, random_state))
 
-# %% ../nbs/14_alignment.ipynb #efc72a37
+# %% ../nbs/14_alignment.ipynb #ed96b964
 WORDS = ("ab", "aab", "abb", "aabb", "abab")
 LONGEST = 5  # letters of a word
 
@@ -707,12 +711,12 @@ def cross_moments(
     found = [table[asked[word]] for word in words]
     covariance = jackknife_covariance(np.array([one.rows for one in found]))
     covariance += _word_columns(words, found, sources, shared)
-    unit = [4.0 ** sum(sources[names[x]].exponent for x in word) for word in words]
+    twos = np.array([2 * sum(sources[names[x]].exponent for x in w) for w in words])
     result = CrossMoments(
         words,
-        np.array([one.value for one in found]) * unit,
-        np.sqrt(np.diag(covariance)) * unit,
-        covariance * np.outer(unit, unit),
+        _times_two(np.array([one.value for one in found]), twos),
+        _times_two(np.sqrt(np.diag(covariance)), twos),
+        _times_two(covariance, np.add.outer(twos, twos)),
         tuple(tuple(source.shape) for source in sources.values()),
         center,
         [*_doubts(sources, center)],
