@@ -3,11 +3,11 @@
 import heapq
 
 import numpy as np
-from common import Report, shortest
+from common import Report, shortest, sized
 
 from spectral_moments.rbf import RBF, log_rates
 
-COUNT, DIM = 10_000, 20
+COUNT, DIM = sized(10_000, 500), 20
 
 
 def textbook(eta):

@@ -4,9 +4,9 @@ How a benchmark joins the page of the book (three lines, and `shortest` if it li
 
     from common import Report, shortest
 
-    report = Report("recursion")  # one name per script, `bench_recursion.py`
+    report = Report("kernel")  # one name per script, `bench_kernel.py`
     report.row(
-        claim="increasing against rung 3, times faster",  # what the book says
+        claim="increasing against cumulative sums, times faster",  # what the book says
         ratio=slow / fast,  # what was measured, over a baseline of the same run
         target=60,  # a number, a pair (low, high), or None if there is none
         at_most=False,  # True (the default): at or below the target is good
@@ -18,19 +18,42 @@ How a benchmark joins the page of the book (three lines, and `shortest` if it li
     report.save()  # replaces this script's part of results/benchmarks.json
 
 Each row is printed when it is made. The page `nbs/benchmarks.ipynb` reads the file.
+With `--tiny` a script runs at small sizes and stores nothing: `sized(full, small)` chooses.
 """
 
 import json
 import os
 import platform
+import subprocess
+import sys
 import time
+import warnings
 from pathlib import Path
 
 import numba
 import numpy as np
 import scipy
 
+from spectral_moments import EstimateWarning
+
 FILE = Path(__file__).parents[1] / "results" / "benchmarks.json"
+TINY = "--tiny" in sys.argv[1:]  # a trial of the script: small sizes, nothing is stored
+warnings.simplefilter("ignore", EstimateWarning)  # random matrices deserve their doubts
+
+
+def sized(full, small):
+    "The size to use in this run."
+    return small if TINY else full
+
+
+def third_above(before):
+    "A target: at most a third more than version 0.1 took."
+    return before * 4 / 3
+
+
+def by(*sizes):
+    "Sizes in words."
+    return " x ".join(f"{size:,}" if size >= 10_000 else str(size) for size in sizes)
 
 
 def shortest(function, repetitions, clock=time.perf_counter):
@@ -41,6 +64,37 @@ def shortest(function, repetitions, clock=time.perf_counter):
         function()
         times.append(clock() - begin)
     return min(times)
+
+
+def in_turn(functions, rounds, clock=time.perf_counter):
+    "Shortest time of each function; they take turns, so that all see the same machine."
+    for function in functions:
+        function()  # compiles, plans, fills caches
+    rounds = min(rounds, 2) if TINY else rounds
+    times = [[shortest(f, 1, clock) for f in functions] for _ in range(rounds)]
+    return np.min(times, axis=0)
+
+
+def product(size):
+    "A function that multiplies two square matrices."
+    a, b = np.random.default_rng(0).standard_normal((2, size, size))
+    return lambda: a @ b
+
+
+def in_child(code, *arguments):
+    "The numbers that `code` prints, run in a fresh interpreter with `peak()` defined."
+    command = [sys.executable, "-c", PEAK + code, *map(str, arguments)]
+    done = subprocess.run(command, check=True, capture_output=True, text=True)
+    return json.loads(done.stdout)
+
+
+PEAK = """
+import re, sys
+def peak():
+    "Largest memory of this process so far, in MB."
+    status = open("/proc/self/status").read()
+    return int(re.search(r"VmHWM:\\s+(\\d+) kB", status)[1]) / 1024
+"""
 
 
 def is_met(value, target, at_most):
@@ -90,6 +144,7 @@ class Report:
         timing="",
     ):
         "Add and print one measurement."
+        target = None if TINY else target  # small sizes say nothing about targets
         met, goal = is_met(ratio, target, at_most), wanted(target, at_most, unit)
         self.rows.append(
             {
@@ -109,9 +164,16 @@ class Report:
 
     def save(self):
         "Replace the part of this benchmark in results/benchmarks.json."
+        if TINY:
+            return
         found = json.loads(FILE.read_text()) if FILE.exists() else {}
         packages = {"numpy": np, "scipy": scipy, "numba": numba}
-        parts = found.get("benchmarks", {}) | {
+        known = {
+            name: part
+            for name, part in found.get("benchmarks", {}).items()
+            if (FILE.parents[1] / part["script"]).exists()
+        }
+        parts = known | {
             self.name: {
                 "script": f"benchmarks/bench_{self.name}.py",
                 "cores": len(os.sched_getaffinity(0))

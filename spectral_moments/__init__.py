@@ -32,6 +32,11 @@ _HOME = {
     "effective_dimension": "spectrum",
     "operator_norm": "spectrum",
     "power_law": "exponents",
+    "alignment": "similarity",
+    "alignments": "similarity",
+    "cross_moments": "similarity",
+    "AlignmentStream": "similarity",
+    "Alignment": "similarity",
     "record": "feature_learning",
 }
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from . import __version__
 
-# %% ../nbs/26_command_line.ipynb #23a76021
+# %% ../nbs/26_command_line.ipynb #55c614bc
 def make_parser():
     "The parser of the command line."
     parser = argparse.ArgumentParser(
@@ -29,6 +29,7 @@ def make_parser():
     parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     _add_estimate(commands)
+    _add_align(commands)
     s = commands.add_parser("simulate", help="write a matrix whose true moments are known")
     s.add_argument("process", choices=["rbf", "linear"])
     s.add_argument("output", metavar="OUT.npy", help="file to write, with ending .npy")
@@ -73,6 +74,22 @@ def _add_estimate(commands):
     e.add_argument("--plot", metavar="PNG", help="draw the estimates into a file")
 
 
+def _add_align(commands):
+    "The part of the parser for `spectral-moments align`."
+    a = commands.add_parser("align", help="how alike two systems see the same inputs")
+    a.add_argument("files", nargs=2, metavar="FILE", help="a system each, rows are inputs")
+    a.add_argument("--no-center", action="store_true", help="keep the mean over inputs")
+    a.add_argument(
+        "--shared-features", action="store_true", help="column a of both is one feature"
+    )
+    a.add_argument("--trials", action="store_true", help="three-dimensional arrays: trials")
+    a.add_argument("--key", help="name of the array in a file that holds several")
+    _add_choice(a, "header", "the first line of a table names the columns", "is numbers")
+    _add_choice(a, "index", "its first column is to be left out", "is a feature")
+    a.add_argument("--seed", type=int, default=0, help=_SEED)
+    a.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
 def _add_choice(parser, name, text, otherwise):
     "Options --name and --no-name; neither means None."
     either = parser.add_mutually_exclusive_group()
@@ -112,7 +129,7 @@ def _problem(ndim, trials, several):
         return "leave out --trials, for it is one matrix"
     return None
 
-# %% ../nbs/26_command_line.ipynb #f2d90f0a
+# %% ../nbs/26_command_line.ipynb #c4ac8e62
 def _estimate(arguments):
     "Carry out `spectral-moments estimate`."
     from spectral_moments.estimation import EstimateWarning, estimate
@@ -135,6 +152,37 @@ def _estimate(arguments):
     finally:
         if arguments.plot:
             _plot(result, arguments.plot)
+
+
+def _align(arguments):
+    "Carry out `spectral-moments align`."
+    from spectral_moments.files import load_matrix
+    from spectral_moments.similarity import EstimateWarning, alignment
+
+    warnings.simplefilter("ignore", EstimateWarning)  # they are printed with the result
+    options = dict(header=arguments.header, index=arguments.index)
+    arrays = [load_matrix(path, arguments.key, **options) for path in arguments.files]
+    for path, array in zip(arguments.files, arrays):
+        problem = _problem(array.ndim, arguments.trials, False)
+        if problem:
+            raise ValueError(f"{path}: has an array of shape {array.shape}; {problem}")
+    try:
+        result = alignment(
+            *arrays,
+            center=not arguments.no_center,
+            shared_features=arguments.shared_features,
+            random_state=arguments.seed,
+        )
+    except (ValueError, TypeError) as error:
+        words = dict(zip(("phi", "psi"), arguments.files))
+        words |= {
+            "shared_features=True": "--shared-features",
+            "center=False": "--no-center",
+        }
+        known = "|".join(map(re.escape, words))
+        message = re.sub(rf"\b({known})\b", lambda m: words[m[0]], str(error))
+        raise ValueError(message) from None
+    _print(json.dumps(result.to_dict(), indent=1) if arguments.json else str(result))
 
 
 def _in_options(error, files):
@@ -231,12 +279,13 @@ def _fill_gaps():
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
-# %% ../nbs/26_command_line.ipynb #5d1d767c
+# %% ../nbs/26_command_line.ipynb #b2d8d5ab
 def _answer(argv):
     "The exit code, after the answer or the reason was printed."
     try:
         arguments = make_parser().parse_args(argv)
-        {"estimate": _estimate, "simulate": _simulate}[arguments.command](arguments)
+        commands = {"estimate": _estimate, "align": _align, "simulate": _simulate}
+        commands[arguments.command](arguments)
         return 0
     except (ValueError, TypeError, OSError, ImportError) as error:
         _complain(error)

@@ -176,7 +176,7 @@ def cycle_weights(
         orders[n, start : start + sizes[n]] = [weight for weight, _ in term]
     return CycleWeights(graphs, means, orders)
 
-# %% ../nbs/07_partitions.ipynb #d8f974c7
+# %% ../nbs/07_partitions.ipynb #4883bfa3
 def _finished(found):
     "Graph sums as numbers and arrays, for Dask arrays too."
     if kind_of(found.totals[0]) != "dask":
@@ -189,11 +189,10 @@ def _finished(found):
 def _combined(weights, totals):
     "Weighted sums of graph sums, of whatever kind of number, and the sizes of their terms."
     rows = [[w * x for w, x in zip(row, totals) if w] for row in weights]
-    return [sum(row) for row in rows], np.array(
-        [sum(abs(float(x)) for x in r) for r in rows]
-    )
+    size = lambda x: abs(float(x.detach() if hasattr(x, "detach") else x))
+    return [sum(row) for row in rows], np.array([sum(map(size, row)) for row in rows])
 
-# %% ../nbs/07_partitions.ipynb #2cd718a5
+# %% ../nbs/07_partitions.ipynb #824aa3eb
 SMALL = 1024  # entries up to which sums are taken in extended precision
 
 
@@ -229,9 +228,11 @@ def cycle_means(
     weights = (orders[:, :, None] * np.nan_to_num(means / count[:, None])[None]).sum(1)
     found = _finished(graph_sums(graphs, matrices, weights if replicates else ()))
     values, sizes = _combined(weights, found.totals)
-    if kind_of(values[0]) == "torch":
-        return Means(values, rounding=np.finfo(float).eps * sizes)
     known = ~np.isnan(np.where(orders != 0, count, 0).sum(1))
+    if kind_of(found.totals[0]) == "torch":
+        unknown = found.totals[0].detach() * math.nan
+        values = [x if k else unknown for x, k in zip(values, known)]
+        return Means(values, rounding=np.finfo(float).eps * sizes)
     values = np.where(known, np.array(values, dtype=float), np.nan)
     eps = np.finfo(next(iter(matrices.values())).dtype).eps
     result = Means(values, rounding=np.where(known, eps * sizes, 0))

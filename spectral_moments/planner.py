@@ -11,36 +11,45 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
-# %% ../nbs/19_planner.ipynb #334359fc
+# %% ../nbs/19_planner.ipynb #2be6a19e
 class Node(NamedTuple):
     "One expression in a table."
 
     op: object  # "times", "join", "apply" or "sum"; the key of an array that is given
     args: tuple  # references to the operands
-    sides: str  # axes: R(ows), C(olumns), B(lock of columns); "RC" a matrix, "" a number
+    sides: str  # axes: R(ows), C(olumns), B(lock of columns); "RC" a matrix, "" a number;
+    # S and D are rows and columns of a second kind
     symmetric: bool  # whether the expression equals its transpose
-    loop: str  # "" if computed once, "block" or "row" if computed anew in such a loop
+    loop: str  # "" if computed once; a key of `_LOOPS` if computed anew in such a loop
     cost: float  # price of computing it, in multiply-adds of a matrix product
 
-# %% ../nbs/19_planner.ipynb #84479842
+# %% ../nbs/19_planner.ipynb #d9269492
 _SIZE = {
     "R": 300,
+    "S": 300,
     "C": 600,
+    "D": 600,
     "B": 600,
 }  # nominal lengths of rows, columns, and all blocks of columns together
+_LOOPS = {"block": "C", "block D": "D", "row": "R", "row S": "S"}  # what runs in each
 _PASS = 20  # price of one element-wise operation, in multiply-adds
 
 
 def _volume(sides):
     "Number of entries of an array, with a penalty on columns by columns."
-    return math.prod(_SIZE[side] for side in sides) * (1e6 if sides == "CC" else 1)
+    wide = len(sides) == 2 and set(sides) <= set("CD")
+    return math.prod(_SIZE[side] for side in sides) * (1e6 if wide else 1)
 
-# %% ../nbs/19_planner.ipynb #055207a7
+# %% ../nbs/19_planner.ipynb #c86a3844
 class _Table:
     "Expressions, each present once."
 
-    def __init__(self):
-        self.nodes, self._index = [], {}
+    def __init__(self, kinds=()):
+        self.nodes, self._index, self._kinds = [], {}, dict(kinds)
+
+    def kind(self, label):
+        "Sides of the matrix with this label."
+        return self._kinds.get(label, "RC")
 
     def __getitem__(self, ref):
         return self.nodes[max(ref, ~ref)]
@@ -56,7 +65,7 @@ class _Table:
         if (op, args) not in self._index:
             loop = max([loop, *(self[arg].loop for arg in args)])
             self._index[op, args] = len(self.nodes)
-            cost *= _SIZE["R"] if loop == "row" else 1
+            cost *= _SIZE["R"] if loop[:3] == "row" else 1
             self.nodes.append(
                 Node(op, args, sides, symmetric or len(sides) < 2, loop, cost)
             )
@@ -102,7 +111,7 @@ def _sum(table, refs):
     stored = max(sorted(factors), sorted(map(table.flip, factors)))
     return table.add("sum", tuple(stored), "", _PASS * _volume(table.sides(stored[0])))
 
-# %% ../nbs/19_planner.ipynb #6d170cdd
+# %% ../nbs/19_planner.ipynb #75329cfa
 class _Network:
     "A graph whose vertices are being summed out."
 
@@ -110,15 +119,17 @@ class _Network:
         self.table, self.factors = table, []
         self.links = defaultdict(lambda: defaultdict(list))
         self.weights = defaultdict(list)
+        loops = {letter: loop for loop, letter in _LOOPS.items()}
         for row, column, label in graph:
-            u, v = ("R", row), ("B" if column == block else "C", column)
+            r, c = table.kind(label)
+            u, v = (r, row), ("B" if column == block else c, column)
             if row == fixed:
                 self.links[v]  # a vertex, perhaps without links
-                self.weights[v].append(table.add(("row", label), (), "C", 0, loop="row"))
+                self.weights[v].append(table.add(("row", label), (), c, 0, loop=loops[r]))
             elif column == block:
-                self.link(u, v, table.add(("block", label), (), "RB", 0, loop="block"))
+                self.link(u, v, table.add(("block", label), (), r + "B", 0, loop=loops[c]))
             else:
-                self.link(u, v, table.add(("matrix", label), (), "RC", 0))
+                self.link(u, v, table.add(("matrix", label), (), r + c, 0))
 
     def link(self, u, v, ref):
         self.links[u][v].append(ref)
@@ -215,13 +226,14 @@ class _Plan(NamedTuple):
     outputs: tuple  # reference to the sum of each graph
     steps: dict  # loop -> list of pairs (expression, expressions not used after it)
 
-# %% ../nbs/19_planner.ipynb #03f2c6a0
+# %% ../nbs/19_planner.ipynb #10a28884
 @lru_cache(maxsize=64)
 def make_plan(
     graphs,  # tuple of graphs
+    kinds=(),  # pairs (label, sides) of the matrices that are not "RC"
 ):  # the plan, a named tuple (table, outputs, steps)
     "The plan to sum all `graphs` with as few matrix products as possible; computed once."
-    table, chosen = _Table(), {}
+    table, chosen = _Table(kinds), {}
     for graph in graphs:
         chosen[graph] = _cheapest(table, graph, _needed(table, chosen.values()))
     for graph, old in chosen.items():
@@ -235,7 +247,7 @@ def make_plan(
     outputs = tuple(chosen[graph] for graph in graphs)
     return _Plan(table, outputs, _schedule(table, outputs))
 
-# %% ../nbs/19_planner.ipynb #9350d74b
+# %% ../nbs/19_planner.ipynb #9ebc96bf
 def _schedule(table, outputs):
     "Steps of each loop: operands before results, temporaries dropped after their last use."
     order, seen = [], set()
@@ -249,9 +261,7 @@ def _schedule(table, outputs):
 
     for ref in outputs:
         visit(ref)
-    return {
-        loop: _with_last_uses(table, order, loop, outputs) for loop in ("", "block", "row")
-    }
+    return {loop: _with_last_uses(table, order, loop, outputs) for loop in ("", *_LOOPS)}
 
 # %% ../nbs/19_planner.ipynb #2413dd00
 def _with_last_uses(table, order, loop, outputs):
@@ -291,9 +301,9 @@ def _run(plan, loop, values, given, keep):
         for a in () if keep else dropped:
             del values[a]
 
-# %% ../nbs/19_planner.ipynb #7d9971d3
+# %% ../nbs/19_planner.ipynb #8672452b
 def _adjoint(op, g, a, b=None, w=None):
-    "Derivatives with respect to the operands of `op`, given `g` with respect to its result."
+    "Derivatives by the operands of `op`, given `g`, the one by its result."
     if op == "times":
         return g * b, g * a
     if op == "sum":
@@ -331,7 +341,7 @@ def _pull(plan, loop, values, given):
             else:
                 given[key] = part
 
-# %% ../nbs/19_planner.ipynb #e33dcf2b
+# %% ../nbs/19_planner.ipynb #964f1245
 class GraphSums(NamedTuple):
     "Sums of graphs, and what rows and columns contribute to weighted sums of them."
 
@@ -350,10 +360,12 @@ def _seeds(plan, weights, loop):
 
 
 def _leaves(plan, loop, values, given):
-    "Matrix times derivative at the matrices of one loop, added up; they leave `given`."
-    nodes = plan.table.nodes
-    mine = [i for i in given if not nodes[i].args and nodes[i].loop == loop]
-    return sum(values[i] * given.pop(i) for i in mine) if mine else None
+    "Matrix times derivative at the matrices of one loop, by kind; they leave `given`."
+    nodes, found = plan.table.nodes, {}
+    for i in [i for i in given if not nodes[i].args and nodes[i].loop == loop]:
+        y, sides = values[i] * given.pop(i), nodes[i].sides
+        found[sides] = found[sides] + y if sides in found else y
+    return found
 
 # %% ../nbs/19_planner.ipynb #73a239cc
 def _in_loop(plan, loop, values, outer, weights, shares):
@@ -376,47 +388,68 @@ def _joined(parts):
         import numpy as xp
     return xp.concatenate(parts) if parts[0].ndim else xp.stack(parts)
 
-# %% ../nbs/19_planner.ipynb #8ded2456
+# %% ../nbs/19_planner.ipynb #93c18047
+def _added(share, letters, matrices, kind):
+    "The shares of one side, of all its kinds one after the other."
+    axis, parts = "RC".index(letters[0]), []
+    for letter in letters:
+        mine = [m for label, m in matrices.items() if kind(label)[axis] == letter]
+        if mine:
+            none = [0 * mine[0].sum(1 - axis)]
+            parts.append(sum(share[letter] or none))
+    return parts[0] if len(parts) == 1 else _joined(parts)
+
+
+def _collect(share, letter, turns, block):
+    "Add what the turns of a loop found to the shares of both sides."
+    if turns:
+        pieces = [sum(y.sum(0) if block else y.sum() for y in t.values()) for t in turns]
+        share[letter].append(_joined(pieces))
+    for found in turns:
+        for sides, y in found.items():
+            share[sides[0]].append(y.sum(1) if block else y)
+
+# %% ../nbs/19_planner.ipynb #834e8b64
 def evaluate(
     plan,  # from `make_plan`
-    matrices,  # dict: label -> matrix, all of shape (P, Q) with P <= Q
+    matrices,  # dict: label -> matrix; the sides that it calls rows are not the longer ones
     weights=(),  # sets of weights of the graphs, for the shares of rows and columns
 ):  # `GraphSums`
     "Carry out a plan: first what is computed once, then blocks of columns, then rows."
-    P, Q = next(iter(matrices.values())).shape
+    kind = plan.table.kind
+    sizes = {s: n for label, m in matrices.items() for s, n in zip(kind(label), m.shape)}
+    P, Q = (max(sizes.get(s, 0) for s in letters) for letters in ("RS", "CD"))
     width = max(P, 2**18 // Q, 1)  # a block by Q is no larger than the data, or small
     values, outer = {}, [_seeds(plan, row, "") for row in weights]
     given = {("matrix", label): m for label, m in matrices.items()}
     _run(plan, "", values, given, keep=len(weights) > 0)
     totals = {ref: values[ref] for ref in plan.outputs if ref in values}
-    rows, columns = [[[] for _ in weights] for _ in range(2)]
-    turns = [
-        ("block", lambda m, k: m[:, k : k + width], range(0, Q, width)),
-        ("row", lambda m, k: m[k], range(P)),
-    ]
-    for loop, part, steps in turns:
-        shares = [[] for _ in weights]
-        for k in steps if plan.steps[loop] else ():
+    shares = [defaultdict(list) for _ in weights]
+    for loop, letter in _LOOPS.items():
+        if not plan.steps[loop]:
+            continue
+        block, found = letter in "CD", [[] for _ in weights]
+        mine = {label: m for label, m in matrices.items() if letter in kind(label)}
+        for k in range(0, sizes[letter], width if block else 1):
             inner = dict(values)
-            given = {(loop, label): part(m, k) for label, m in matrices.items()}
+            given = {
+                (loop.split()[0], label): m[:, k : k + width] if block else m[k]
+                for label, m in mine.items()
+            }
             _run(plan, loop, inner, given, keep=len(weights) > 0)
-            for ref, x in _in_loop(plan, loop, inner, outer, weights, shares).items():
+            for ref, x in _in_loop(plan, loop, inner, outer, weights, found).items():
                 totals[ref] = totals[ref] + x if ref in totals else x
-        for k, found in enumerate(shares):
-            if found and loop == "block":
-                rows[k].append(sum(y.sum(1) for y in found))
-                columns[k].append(_joined([y.sum(0) for y in found]))
-            elif found:
-                rows[k].append(_joined([y.sum() for y in found]))
-                columns[k].append(sum(found))
-    for k, given in enumerate(outer):
+        for share, turns in zip(shares, found, strict=True):
+            _collect(share, letter, turns, block)
+    for share, given in zip(shares, outer, strict=True):
         _pull(plan, "", values, given)
-        y = _leaves(plan, "", values, given)
-        y = 0 * next(iter(matrices.values())) if y is None else y  # nothing has a weight
-        rows[k], columns[k] = sum([*rows[k], y.sum(1)]), sum([*columns[k], y.sum(0)])
-    return GraphSums([totals[ref] for ref in plan.outputs], rows, columns)
+        for sides, y in _leaves(plan, "", values, given).items():
+            share[sides[0]].append(y.sum(1))
+            share[sides[1]].append(y.sum(0))
+    sides = [[_added(s, side, matrices, kind) for s in shares] for side in ("RS", "CD")]
+    return GraphSums([totals[ref] for ref in plan.outputs], *sides)
 
-# %% ../nbs/19_planner.ipynb #c4b1a62c
+# %% ../nbs/19_planner.ipynb #32f57983
 def transposed(
     graph,  # iterable of edges (row, column, label)
 ):  # tuple of edges
@@ -426,15 +459,18 @@ def transposed(
 
 def graph_sums(
     graphs,  # tuple of graphs, whose vertices range freely over rows and columns
-    matrices,  # dict: label -> matrix (array, tensor), all of one shape (P, Q)
+    matrices,  # dict: label -> matrix (array, tensor), all with P rows
     weights=(),  # sets of weights of the graphs, for the shares of rows and columns
-):  # `GraphSums`
+    *,
+    second=(),  # labels of matrices that have columns of a second kind
+):  # `GraphSums`; the shares of columns of the second kind follow those of the first
     "The sum over free indices of the product over edges, for each graph."
-    P, Q = next(iter(matrices.values())).shape
+    P, Q = (max(m.shape[side] for m in matrices.values()) for side in (0, 1))
+    kinds = tuple((label, "RD" if P <= Q else "SC") for label in second)
     if P <= Q:
-        return evaluate(make_plan(graphs), matrices, weights)
+        return evaluate(make_plan(graphs, kinds), matrices, weights)
     turned = {label: matrix.T for label, matrix in matrices.items()}
-    found = evaluate(make_plan(tuple(map(transposed, graphs))), turned, weights)
+    found = evaluate(make_plan(tuple(map(transposed, graphs)), kinds), turned, weights)
     return GraphSums(found.totals, found.columns, found.rows)
 
 # %% ../nbs/19_planner.ipynb #be558221

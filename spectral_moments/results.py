@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['EstimateWarning', 'WithError', 'Estimate', 'new_axes', 'difference_test', 'Comparison', 'compare']
 
-# %% ../nbs/92_results.ipynb #d5b55983
+# %% ../nbs/92_results.ipynb #2b0b14e3
 import math
 from dataclasses import dataclass, field
 from html import escape
@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from . import uncertainty
+from . import checks, uncertainty
 
 # %% ../nbs/92_results.ipynb #72582395
 class EstimateWarning(UserWarning):
@@ -27,7 +27,7 @@ class WithError(NamedTuple):
     value: float
     stderr: float
 
-# %% ../nbs/92_results.ipynb #744da729
+# %% ../nbs/92_results.ipynb #0e81b447
 @dataclass(frozen=True, eq=False)
 class Estimate:
     "Estimated spectral moments with their standard errors."
@@ -54,7 +54,7 @@ class Estimate:
 
     @property
     def usable(self):
-        "Which orders have a relative standard error below one."
+        "Which orders have a relative standard error below one half, as all lower ones."
         known = np.where(np.isnan(self.stderr), np.inf, self.stderr)
         return uncertainty.usable(np.nan_to_num(self.values, nan=-1.0), known)
 
@@ -62,27 +62,53 @@ class Estimate:
         self,
         level=0.95,  # nominal coverage
     ):  # (low, high), arrays over n
-        "Intervals for the moments, on the scale of the n-th root."
-        return uncertainty.interval(self.values, self.stderr, level=level)
+        "Intervals for the moments, with the skewness of the errors where it is known."
+        shape = {}
+        if self.replicates is not None:
+            sides = [part - self.values[:, None] for part in self.replicates]
+            found = uncertainty.error_shape(*sides)
+            shape = dict(zip(("acceleration", "degrees"), found))
+        return uncertainty.interval(self.values, self.stderr, level=level, **shape)
+
+    def expected_stderr(
+        self,
+        P,  # number of inputs
+        Q,  # number of features
+    ):  # array over n; NaN where there are no errors
+        "Standard errors to expect of a matrix of another size, by `eq-standard-error`."
+        variance, n = 0.0, self.orders + np.array([[self.center], [0]])
+        parts = (self.stderr_rows, self.stderr_columns)
+        for k, (part, size, now) in enumerate(zip(parts, (P, Q), self.shape[1:])):
+            if part is None:
+                return np.full(len(self.values), np.nan)
+            units = now if self.replicates is None else self.replicates[k].shape[1]
+            then = units * checks.check_count(size, "PQ"[k]) / now  # groups grow in number
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = ((then - 1) / (then - n[k])) ** 2 / then
+                share /= ((units - 1) / (units - n[k])) ** 2 / units
+            variance = variance + np.where(then > n[k], share * part**2, np.inf)
+        return np.sqrt(variance)
 
     def dimension(self):  # (value, stderr), a named tuple; NaN if m(2) is not positive
         "Participation ratio m(1)^2 / m(2), the bias of the ratio removed by the jackknife."
         if len(self.values) < 2 or not self.values[1] > 0:
             return WithError(math.nan, math.nan)
-        (m1, m2), ratio = self.values[:2], self.values[0] ** 2 / self.values[1]
+        m1, m2 = self.values[:2]
+        ratio = m1 / m2 * m1
         if self.replicates is None:
             if self.covariance is None:
                 return WithError(float(ratio), math.nan)
             slope, C = np.array([2 / m1, -1 / m2]), self.covariance[:2, :2]
-            return WithError(
-                float((m1**2 - C[0, 0]) / m2), float(ratio * np.sqrt(slope @ C @ slope))
-            )
+            with np.errstate(invalid="ignore"):
+                relative = slope @ C @ slope
+            error = ratio * math.sqrt(relative) if relative >= 0 else math.inf
+            return WithError(float(ratio - C[0, 0] / m2), float(error))
         value, variance = ratio, 0.0
         for side in self.replicates:
             N, (a, b) = side.shape[1], side[:2]
             if not (b > 0).all():
                 return WithError(math.nan, math.nan)
-            each = a**2 / b
+            each = a / b * a
             value += (N - 1) * (ratio - each.mean())
             variance += (N - 1) / N * ((each - each.mean()) ** 2).sum()
         return WithError(float(value), math.sqrt(variance))
@@ -224,7 +250,7 @@ def difference_test(
         z = np.where(both, near_normal, difference / error)
     return difference, error, 2 * ndtr(-abs(z))
 
-# %% ../nbs/92_results.ipynb #d0c11857
+# %% ../nbs/92_results.ipynb #295fb2ae
 @dataclass(frozen=True, eq=False)
 class Comparison:
     "Several estimates: their differences from the first, in a table, and a plot."
@@ -248,7 +274,8 @@ class Comparison:
         for x in self.rows:
             pair = f"{x['second']} - {x['first']}"
             lines.append(
-                f"{pair:24.24}{x['n']:2d} {x['difference']:12.4g} {x['error']:12.4g} {x['p']:8.2g}"
+                f"{pair:24.24}{x['n']:2d} {x['difference']:12.4g} {x['error']:12.4g} "
+                f"{x['p']:8.2g}"
             )
         return "\n".join(lines)
 
@@ -256,11 +283,17 @@ class Comparison:
         head = "".join(
             f"<th>{x}</th>" for x in ("", "n", "difference", "std. error", "p-value")
         )
-        body = "".join(
-            f"<tr><td>{escape(x['second'])} &minus; {escape(x['first'])}</td><td>{x['n']}</td>"
-            f"<td>{x['difference']:.4g}</td><td>{x['error']:.4g}</td><td>{x['p']:.2g}</td></tr>"
+        cells = (
+            (
+                f"{escape(x['second'])} &minus; {escape(x['first'])}",
+                x["n"],
+                *(f"{x[key]:.4g}" for key in ("difference", "error")),
+                f"{x['p']:.2g}",
+            )
             for x in self.rows
         )
+        rows = ("".join(f"<td>{cell}</td>" for cell in row) for row in cells)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def plot(

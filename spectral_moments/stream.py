@@ -351,14 +351,14 @@ class Stream:
             means = ratio_means((means, None, None), (counts, None, None)).values
         from spectral_moments.estimation import stream_estimate
 
-        kept, weights = state.sample()
+        kept, stands_for = state.sample()
         return stream_estimate(
             means,
             state.sums.exponent,
             (1 if state.pool is None else len(state.pool), self.n_rows, self.n_features),
             center=self.center,
             kept=kept,
-            weights=weights,
+            stands_for=stands_for,
             stderr=check_flag(stderr, "stderr"),
         )
 

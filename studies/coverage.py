@@ -1,71 +1,143 @@
-"""Coverage of the intervals for moments, participation ratio and roots.
+"""Coverage of the intervals for moments on easy and hard processes, before and after.
 
-Writes results/coverage.json, the table and the figure of the chapter on uncertainty.
-Takes about a quarter of an hour on two cores.
+Writes results/coverage.json, the table and the figure of the chapter on error bars.
+*Before* is the interval of version 0.1, on the scale of the n-th root; *after* is that of
+`spectral_moments.uncertainty`. Takes about a quarter of an hour on one core.
 """
 
 import warnings
 
 import numpy as np
+from scipy.special import ndtri
 
-from spectral_moments.partitions import all_cycles
-from spectral_moments.rbf import RBF
-from spectral_moments.recursion import increasing
-from spectral_moments.uncertainty import (
-    column_influences,
-    interval,
-    moment_covariance,
-    moment_ratio,
-    moment_roots,
-    row_influences,
-    usable,
-)
+from spectral_moments import RBF, EstimateWarning, Linear, estimate
+from spectral_moments.uncertainty import error_shape, few_carry, interval, usable
 
-SEED = 2027
-N_MAX = 6
-N_LOW = 4  # highest order of all_cycles, and of influences over several permutations
-N_PERMUTATIONS = 4
-N_STORED = 3  # matrices whose estimates are stored, for the check in the chapter
-LEVELS = (0.9, 0.95)
-SCALES = ("symmetric", "log", "root")
-CASES = {
-    "d3": dict(dim=3, kernel_cov=0.25, shape=(75, 150), n_matrices=2000),
-    "d5": dict(dim=5, kernel_cov=0.25, shape=(300, 600), n_matrices=1000),
+SEED, N_MAX, LEVEL, N_STORED = 7, 5, 0.95, 3
+
+
+class Gains:
+    "Linear features of five dimensions, in rows of random gains."
+
+    def __init__(self, draw, mean_square):
+        self.linear, self.draw, self.mean_square = Linear(5), draw, mean_square
+
+    def sample(self, P, Q, rng):
+        return self.draw(rng, P)[:, None] * self.linear.sample(P, Q, rng)
+
+    def moments(self, n_max):
+        return self.mean_square ** np.arange(1, n_max + 1) * self.linear.moments(n_max)
+
+
+def power_sums(eigenvalues, n_max, multiplicity=1):
+    "Moments of a spectrum."
+    return np.array([(multiplicity * eigenvalues**n).sum() for n in range(1, n_max + 1)])
+
+
+class Clusters:
+    "Linear features of inputs near one of four centres, the strongest of them rare."
+
+    shares, spread = np.array([0.5, 0.3, 0.15, 0.05]), 0.3
+    centres = np.diag([1.0, 1.5, 2.0, 4.0, 0.0, 0.0])[:4]
+
+    def sample(self, P, Q, rng):
+        x = self.centres[rng.choice(4, P, p=self.shares)]
+        x = x + self.spread * rng.standard_normal((P, 6))
+        return x @ rng.standard_normal((6, Q))
+
+    def moments(self, n_max):
+        covariance = (self.centres.T * self.shares) @ self.centres
+        return power_sums(
+            np.linalg.eigvalsh(covariance + self.spread**2 * np.eye(6)), n_max
+        )
+
+
+class Spikes:
+    "Poisson counts with rates 1.5 (1 + cos(w x + b)), inputs in the plane; n >= 2 only."
+
+    rate = 1.5
+
+    def sample(self, P, Q, rng):
+        x, w = rng.standard_normal((P, 2)), rng.standard_normal((2, Q))
+        b = rng.uniform(0, 2 * np.pi, Q)
+        return rng.poisson(self.rate * (1 + np.cos(x @ w + b))).astype(float)
+
+    def moments(self, n_max):
+        "Of the rates, by quadrature."
+        points, p = np.polynomial.hermite_e.hermegauss(30)
+        x = np.stack(np.meshgrid(points, points, indexing="ij"), -1).reshape(-1, 2)
+        p = np.outer(p, p).ravel() / p.sum() ** 2
+        distance = ((x[:, None] - x[None]) ** 2).sum(-1)
+        k = self.rate**2 * (1 + 0.5 * np.exp(-distance / 2))
+        return power_sums(np.linalg.eigvalsh(k * np.sqrt(np.outer(p, p))), n_max)
+
+
+class Rectified:
+    "Random features relu(x . w) with normal inputs and weights in three dimensions."
+
+    def sample(self, P, Q, rng):
+        return np.maximum(rng.standard_normal((P, 3)) @ rng.standard_normal((3, Q)), 0)
+
+    def moments(self, n_max):
+        "By the expansion of the kernel |x| |y| kappa(cos) in Legendre polynomials."
+        t, weights = np.polynomial.legendre.leggauss(4000)
+        kappa = (np.sqrt(1 - t**2) + (np.pi - np.arccos(t)) * t) / (2 * np.pi)
+        degree = np.arange(60)
+        eigenvalues = 1.5 * (weights * kappa) @ np.polynomial.legendre.legvander(t, 59)
+        return power_sums(eigenvalues, n_max, 2 * degree + 1)
+
+
+PROCESSES = {
+    "linear": Linear(5),
+    "rbf3": RBF(3, kernel_cov=0.25),
+    "rbf5": RBF(5, kernel_cov=0.25),
+    "rbf3wide": RBF(3, kernel_cov=1.0),
+    "rank2": Linear(2),
+    "t5": Gains(lambda rng, P: np.sqrt(5 / rng.chisquare(5, P)), 5 / 3),
+    "lognormal": Gains(lambda rng, P: np.exp(0.5 * rng.standard_normal(P)), np.exp(0.5)),
+    "mixture": Gains(lambda rng, P: np.where(rng.random(P) < 0.05, 4.0, 1.0), 1.75),
+    "clusters": Clusters(),
+    "spikes": Spikes(),
+    "relu": Rectified(),
+}
+SHAPES = {
+    (60, 80): list(PROCESSES),
+    (20, 30): list(PROCESSES),
+    (150, 100): ["linear", "rbf5", "rank2", "t5", "mixture", "spikes"],
 }
 SETTINGS = {
     "n_max": N_MAX,
-    "n_max_low": N_LOW,
-    "n_permutations": N_PERMUTATIONS,
-    "levels": LEVELS,
-    "scales": SCALES,
-    "cases": CASES,
+    "level": LEVEL,
+    "cases": {
+        f"{name} {shape[0]} x {shape[1]}": dict(process=name, shape=shape, n_matrices=300)
+        for shape, names in SHAPES.items()
+        for name in names
+    },
 }
 
 
-def covariance(phi, n_max, **options):
-    "Covariance of the estimates, from the influences."
-    return moment_covariance(
-        row_influences(phi, n_max, n_jobs=1, **options),
-        column_influences(phi, n_max, n_jobs=1, **options),
-    )
+def summary(found):
+    "What the intervals need of one `Estimate`."
+    sides = [x - found.values[:, None] for x in found.replicates]
+    few = any(few_carry(side) is not None for side in sides)
+    return found.values, found.stderr, *error_shape(*sides), few
 
 
-def estimates(process, shape, seed, index):
-    "Estimates and covariances from matrix number `index`."
-    phi = process.sample(*shape, np.random.default_rng([seed, index]))
-    several = dict(n_permutations=N_PERMUTATIONS, random_state=index)
-    return (
-        increasing(phi, N_MAX, n_jobs=1),
-        covariance(phi, N_MAX),
-        increasing(phi, N_LOW, n_jobs=1, **several),
-        covariance(phi, N_LOW, **several),
-        all_cycles(phi, N_LOW),
-    )
+def one_matrix(process, shape, seed, index):
+    "Estimate, standard error, acceleration, degrees, and whether few carry the error."
+    phi = PROCESSES[process].sample(*shape, np.random.default_rng([seed, index]))
+    return summary(estimate(phi, N_MAX, random_state=index, n_jobs=1))
 
 
-def standard_deviations(covariances):
-    "Square roots of the diagonals, shape (matrices, orders)."
-    return np.sqrt(np.einsum("tii->ti", covariances))
+def root_interval(values, stderr, level):
+    "The interval of version 0.1: symmetric on the scale of the n-th root."
+    n, z = np.arange(1, len(values) + 1), ndtri((1 + level) / 2)
+    far = stderr < values
+    step = z / n * np.divide(stderr, values, where=far, out=np.ones(len(n)))
+    low = values * np.sign(1 - step) * abs(1 - step) ** n
+    low = np.where(far, low, values - z * stderr)
+    high = values + stderr * ((1 + z / n) ** n - 1)
+    return low, np.where(far, values * (1 + step) ** n, high)
 
 
 def share(inside):
@@ -73,97 +145,69 @@ def share(inside):
     return np.mean(inside, axis=0).tolist()
 
 
-def moment_coverage(values, errors, truth):
-    "Coverage of the intervals by scale and level, and where they miss."
-    found = {}
-    for scale in SCALES:
-        for level in LEVELS:
-            ends = [
-                interval(*pair, level=level, scale=scale) for pair in zip(values, errors)
-            ]
-            low, high = np.moveaxis(np.array(ends), 1, 0)
-            found[f"{scale} {level}"] = {
-                "coverage": share((low <= truth) & (truth <= high)),
-                "below": share(high < truth),
-                "above": share(low > truth),
-            }
-    good = np.array([usable(*pair) for pair in zip(values, errors)])
+def intervals(ends, truth, good):
+    "How often intervals hold the truth, where they miss, and how wide they are."
+    low, high = np.moveaxis(np.array(ends), 1, 0)
+    inside = (low <= truth) & (truth <= high)
+    number = good.sum(axis=0)
     return {
-        "bias": (values.mean(0) / truth - 1).tolist(),
-        "relative_sd": (values.std(0, ddof=1) / truth).tolist(),
-        "stderr_over_sd": (np.sqrt((errors**2).mean(0)) / values.std(0, ddof=1)).tolist(),
-        "median_stderr_over_sd": (np.median(errors, 0) / values.std(0, ddof=1)).tolist(),
-        "usable": share(good),
-        "negative": share(values < 0),
-        "intervals": found,
+        "coverage": share(inside),
+        "below": share(high < truth),
+        "above": share(low > truth),
+        "width": (np.median(high - low, axis=0) / truth).tolist(),
+        "usable": [
+            float(inside[good[:, n], n].mean()) if number[n] else None
+            for n in range(len(number))
+        ],
     }
 
 
-def derived_coverage(values, covariances, truth):
-    "Coverage at 90% for the participation ratio and the roots; NaN counts as a miss."
-    z = 1.6448536269514722
-    exact = truth[0] ** 2 / truth[1]
-    found = np.array([moment_ratio(*pair, (2, -1)) for pair in zip(values, covariances)])
-    ratio, error = found.T
-    errors = standard_deviations(covariances)
-    roots, root_errors = np.moveaxis(
-        np.array([moment_roots(*pair) for pair in zip(values, errors)]), 1, 0
-    )
-    exact_roots = truth ** (1 / np.arange(1, len(truth) + 1))
-    return {
-        "participation_ratio": {
-            "truth": exact,
-            "bias": ratio.mean() / exact - 1,
-            "relative_sd": ratio.std(ddof=1) / exact,
-            "stderr_over_sd": np.sqrt((error**2).mean()) / ratio.std(ddof=1),
-            "symmetric": np.mean(abs(ratio - exact) <= z * error),
-            "log": np.mean(abs(np.log(ratio / exact)) <= z * error / ratio),
-        },
-        "roots": {
-            "coverage": share(abs(roots - exact_roots) <= z * root_errors),
-            "nan": share(np.isnan(roots)),
-        },
-    }
-
-
-def summary(run, name, dim, kernel_cov, shape, n_matrices):
-    "One process: everything that the chapter shows."
-    process = RBF(dim, kernel_cov=kernel_cov)
-    truth = process.moments(N_MAX)
-    one = lambda index: estimates(process, shape, run.seed, index)
+def case_summary(run, name, process, shape, n_matrices):
+    "One process at one size."
+    truth = PROCESSES[process].moments(N_MAX)
+    one = lambda index: one_matrix(process, shape, run.seed, index)
     drawn = run.repeat(name, one, n_matrices)
-    values, covariances, permuted, permuted_covariances, every = (
-        np.array(part) for part in zip(*drawn)
-    )
-    errors, low = standard_deviations(covariances), truth[:N_LOW]
-    permuted_errors = standard_deviations(permuted_covariances)
+    values, errors, acceleration, degrees, few = (np.array(x) for x in zip(*drawn))
+    sd = values.std(axis=0, ddof=1)
+    old = (values > 0) & (errors < values)  # the rule of version 0.1
+    new = np.array([usable(*pair) for pair in zip(values, errors)])
+    before = [root_interval(*pair, LEVEL) for pair in zip(values, errors)]
+    shapes = (dict(acceleration=a, degrees=d) for a, d in zip(acceleration, degrees))
+    after = [
+        interval(m, s, level=LEVEL, **how) for m, s, how in zip(values, errors, shapes)
+    ]
     return {
-        "dim": dim,
-        "kernel_cov": kernel_cov,
+        "process": process,
         "shape": shape,
         "n_matrices": n_matrices,
         "truth": truth.tolist(),
-        "increasing": moment_coverage(values, errors, truth),
-        "permuted": moment_coverage(permuted, permuted_errors, low),
-        "all_cycles": moment_coverage(every, permuted_errors, low),
-        "derived": derived_coverage(values, covariances, truth),
+        "bias": (values.mean(0) / truth - 1).tolist(),
+        "relative_sd": (sd / truth).tolist(),
+        "stderr_over_sd": (np.sqrt((errors**2).mean(0)) / sd).tolist(),
+        "usable_before": share(old),
+        "usable_after": share(new),
+        "few_carry": float(few.mean()),
+        "before": intervals(before, truth, old),
+        "after": intervals(after, truth, new),
         "first_matrices": {
-            "increasing": values[:N_STORED].tolist(),
+            "values": values[:N_STORED].tolist(),
             "stderr": errors[:N_STORED].tolist(),
         },
     }
 
 
 def measure(run):
-    "Both processes."
-    warnings.simplefilter("ignore", RuntimeWarning)  # negative estimates are counted
+    "All cases."
+    warnings.simplefilter("ignore", EstimateWarning)  # unusable orders are counted
     cases = run.settings["cases"]
-    return {"cases": {name: summary(run, name, **case) for name, case in cases.items()}}
+    return {
+        "cases": {name: case_summary(run, name, **case) for name, case in cases.items()}
+    }
 
 
-QUICK = {"cases": {"d3": {"n_matrices": 4}, "d5": {"shape": (30, 60), "n_matrices": 4}}}
+QUICK = {"cases": {name: {"n_matrices": 4} for name in SETTINGS["cases"]}}
 
 if __name__ == "__main__":
     from common import main
 
-    raise SystemExit(main(__file__, __doc__, measure, SETTINGS, SEED, quick=QUICK, jobs=2))
+    raise SystemExit(main(__file__, __doc__, measure, SETTINGS, SEED, quick=QUICK))

@@ -1,0 +1,117 @@
+"""Alignment of two systems: bias, spread, reported error and coverage of five estimates.
+
+Writes results/alignment.json, the data of a figure in the chapter on alignment.
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
+
+import math
+import warnings
+from functools import partial
+
+import numpy as np
+
+from spectral_moments import EstimateWarning
+from spectral_moments.cross import cross_table
+from spectral_moments.similarity import (
+    LinearPair,
+    RBFPair,
+    alignment,
+    plain_alignment,
+    row_debiased_alignment,
+)
+from spectral_moments.sources import open_source
+
+SEED = 2033
+PAIRS = {
+    "two linear systems": LinearPair(10, math.pi / 6),
+    "RBF of two widths": RBFPair(2, (0.5, 2.0)),
+}
+SHAPES = (
+    (20, 10, 10),
+    (20, 60, 60),
+    (60, 10, 20),
+    (40, 25, 60),
+    (100, 100, 100),
+    (400, 600, 600),
+)
+SETTINGS = {
+    "n_matrices": 400,
+    "processes": "LinearPair(10, pi / 6), RBFPair(2, (0.5, 2))",
+    "shapes": [list(shape) for shape in SHAPES],
+}
+KEYS = ("plain", "rows", "ratio", "corrected", "jackknife")
+
+
+def jackknifed(phi, psi):
+    "The ratio with its bias subtracted by the jackknife over rows and columns; or NaN."
+    sources = {"a": open_source(phi), "b": open_source(psi)}
+    words = [("a", "b"), ("a", "a"), ("b", "b")]
+    found = [cross_table(sources, [word], rng=None)[word] for word in words]
+    n, a, b = (one.value for one in found)
+    if not (a > 0 and b > 0):
+        return math.nan
+    cross, one, two = found
+    sides = [
+        [x.rows for x in found],
+        [cross.first, one.first, 0],
+        [cross.second, 0, two.first],
+    ]
+    ratio = value = n / math.sqrt(a * b)
+    for dn, da, db in sides:
+        square = (a + da) * (b + db)
+        if not np.all((np.asarray(a + da) > 0) & (np.asarray(b + db) > 0)):
+            return math.nan
+        each = (n + dn) / np.sqrt(square)
+        value += (len(each) - 1) * (ratio - each.mean())
+    return value
+
+
+def draw(pair, shape, seed, index):
+    "All estimates from one draw, and the reported error."
+    phi, psi = pair.sample(*shape, random_state=np.random.default_rng([*seed, index]))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EstimateWarning)
+        found = alignment(phi, psi)
+    others = plain_alignment(phi, psi), row_debiased_alignment(phi, psi)
+    return [*others, found.ratio, found.value, jackknifed(phi, psi), found.stderr]
+
+
+def summary(run, name, pair):
+    "One process: mean and spread of every estimate at every size."
+    result = {"truth": pair.alignment(), "shapes": [list(shape) for shape in SHAPES]}
+    result |= {key: {"mean": [], "se": [], "sd": []} for key in KEYS}
+    result |= {"stderr": [], "coverage": [], "undefined": []}
+    for k, shape in enumerate(SHAPES):
+        count = run.settings["n_matrices"] // (4 if math.prod(shape[:2]) > 1e5 else 1)
+        one = partial(draw, pair, shape, [run.seed, list(PAIRS).index(name), k])
+        drawn = run.repeat(f"{name} {shape}", one, max(count, 2))
+        drawn = np.array(drawn, dtype=float)
+        for values, key in zip(drawn.T, KEYS):
+            known = values[np.isfinite(values)]
+            sd = known.std(ddof=1)
+            result[key]["mean"].append(known.mean())
+            result[key]["sd"].append(sd)
+            result[key]["se"].append(sd / math.sqrt(len(known)))
+        value, error = drawn[:, 3], drawn[:, 5]
+        known = np.isfinite(value)
+        held = abs(value - pair.alignment())[known] < 1.96 * error[known]
+        result["stderr"].append(math.sqrt(np.mean(error[known] ** 2)))
+        result["coverage"].append(held.mean())
+        result["undefined"].append(int((~known).sum()))
+    return result
+
+
+def measure(run):
+    "Both processes."
+    return {"pairs": {name: summary(run, name, pair) for name, pair in PAIRS.items()}}
+
+
+if __name__ == "__main__":
+    from common import main
+
+    raise SystemExit(
+        main(__file__, __doc__, measure, SETTINGS, SEED, quick={"n_matrices": 3})
+    )

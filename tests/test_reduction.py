@@ -1,0 +1,469 @@
+"""Every family x trials x gaps x centring x weights: exactly unbiased, equal everywhere."""
+
+import itertools
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import spectral_moments as sm
+from spectral_moments.cycles import mean_over_increasing
+from spectral_moments.operators import Discrete
+from spectral_moments.reduction import (
+    FAMILIES,
+    SPLITS,
+    Sides,
+    draw_view,
+    jackknife_covariance,
+    reduce,
+    trial_splits,
+)
+from spectral_moments.sources import FileSource, Source, open_source
+
+UNBIASED = ("all_cycles", "increasing", "blocks", "sketched")
+TABLE = np.array([[1.0, -1.0], [2.0, 0.5]])
+COLUMN_PROBS = np.array([0.4, 0.6])
+
+
+# --- populations that can be enumerated -------------------------------------------------
+# An estimate takes two entries of every row and of every column, so its mean depends on the
+# noise only through products of two: noise that is pairwise independent of the signal and
+# of the other trial is enough, and it needs four kinds of rows, not eight.
+
+
+def noisy_rows(T):
+    "Rows (T, A, B): two inputs; every trial adds a common +-1 to all entries of a row."
+    if T == 1:
+        return TABLE[None]
+    kinds = [(x, s, s * (1, -1)[x]) for x in (0, 1) for s in (1.0, -1.0)]
+    return np.array([[TABLE[x] + noise[t] for x, *noise in kinds] for t in (0, 1)])
+
+
+def noisy_columns(T):
+    "The same for columns."
+    if T == 1:
+        return TABLE[None]
+    kinds = [(a, s, s * (1, -1)[a]) for a in (0, 1) for s in (1.0, -1.0)]
+    columns = [[TABLE[:, a] + noise[t] for a, *noise in kinds] for t in (0, 1)]
+    return np.array(columns).transpose(0, 2, 1)
+
+
+def expectation(statistic, table, P, Q, column_probs=None):
+    "Exact mean of a statistic of trials (T, P, Q) over every sample of rows and columns."
+    T, A, B = table.shape
+    q = np.full(B, 1 / B) if column_probs is None else column_probs
+    total = 0.0
+    for columns in itertools.product(range(B), repeat=Q):
+        part, weight = table[:, :, columns], q[list(columns)].prod() / A**P
+        for rows in itertools.product(range(A), repeat=P):
+            total = total + weight * statistic(part[:, rows])
+    return total
+
+
+def truth(n_max, center, column_probs=None):
+    "Moments of the clean population."
+    table = TABLE - TABLE.mean(0) if center else TABLE
+    return Discrete(table, feature_probs=column_probs).moments(n_max)
+
+
+def mask(T, P, Q):
+    "Gaps, other ones in every trial."
+    gaps = np.zeros((T, P, Q), dtype=bool)
+    gaps[0, 0, 1] = True
+    if P == 3:
+        gaps[-1, -1, 0] = True
+    return gaps
+
+
+def weights_of(size):
+    "Weights fixed in advance; one of them is zero where there are rows to spare."
+    return np.array([1.0, 0.4, 0.7, 0.9, 0.2, 0.0][:size])
+
+
+def run(name, trials, n_max, *, gaps=None, seed=0, **options):
+    "One family in one view, drawn with a seed that does not depend on the data."
+    x = trials if gaps is None else np.where(gaps, np.nan, trials)
+    source = Source(np.ascontiguousarray(x), 0, gaps is not None)
+    return reduce(source, name, n_max, rng=np.random.default_rng(seed), **options).values
+
+
+# --- exactly unbiased ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
+@pytest.mark.parametrize("gaps", [False, True], ids=["", "gaps"])
+@pytest.mark.parametrize("name", UNBIASED)
+def test_unbiased_with_one_trial(name, gaps, center, weighted):
+    P, Q = (4 if center else 3), (3 if gaps else 2)
+    options = dict(gaps=mask(1, P, Q) if gaps else None, center=center)
+    if weighted:
+        options |= dict(rows=Sides(weights_of(P)), columns=Sides(weights_of(Q)))
+    mean = expectation(
+        lambda x: run(name, x, 2, **options), noisy_rows(1), P, Q, COLUMN_PROBS
+    )
+    np.testing.assert_allclose(mean, truth(2, center, COLUMN_PROBS), rtol=1e-10)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
+@pytest.mark.parametrize("gaps", [False, True], ids=["", "gaps"])
+@pytest.mark.parametrize("name", UNBIASED)
+def test_unbiased_with_two_trials_and_noise_along_rows(name, gaps, center, weighted):
+    P, Q, n_max = (4 if center else 3), (3 if center else 2), 2
+    table, options = noisy_rows(2), dict(center=center)
+    if gaps:
+        options["gaps"] = mask(2, P, Q)
+    if weighted:
+        options["rows"] = Sides(weights_of(P))
+    if name == "sketched":  # slow: one column of the population, in two copies
+        table, P, n_max = table[:, :, :1], (2 if center else 3), (1 if center else 2)
+        options["gaps"] = mask(2, P, Q) if gaps else None
+        options["rows"] = Sides(weights_of(P) if weighted else None)
+    elif center:
+        table = table[:, :, :1]
+    mean = expectation(lambda x: run(name, x, n_max, **options), table, P, Q)
+    clean = TABLE[:, : table.shape[2]]
+    clean = clean - clean.mean(0) if center else clean
+    np.testing.assert_allclose(mean, Discrete(clean).moments(n_max), rtol=1e-10)
+
+
+@pytest.mark.parametrize("gaps", [False, True], ids=["", "gaps"])
+@pytest.mark.parametrize("name", UNBIASED[:3])
+def test_unbiased_with_two_trials_and_noise_along_columns(name, gaps):
+    P, Q = 3, 2
+    options = dict(gaps=mask(2, P, Q) if gaps else None)
+    mean = expectation(lambda x: run(name, x, 2, **options), noisy_columns(2), P, Q)
+    np.testing.assert_allclose(mean, truth(2, False), rtol=1e-10)
+
+
+def test_one_trial_is_spoilt_by_the_same_noise():
+    "The negative control of the two tests above."
+    for table in (noisy_rows(2), noisy_columns(2)):
+        mean = expectation(lambda x: run("all_cycles", x[:1], 2), table, 2, 2)
+        assert (mean > truth(2, False) + 0.4).all()
+
+
+def test_third_order_centred():
+    "Six rows: patterns of all cycles, and pairs."
+    for name in ("all_cycles", "increasing"):
+        mean = expectation(
+            lambda x, name=name: run(name, np.repeat(x, 3, axis=2), 3, center=True),
+            TABLE[None, :, :1],
+            6,
+            1,
+        )
+        clean = TABLE[:, :1] - TABLE[:, :1].mean(0)
+        np.testing.assert_allclose(mean, Discrete(clean).moments(3), rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["kv_row", "all_cycles"])
+def test_one_sided_unbiased_over_rows(name):
+    "All features seen: the one-sided estimators are unbiased over the inputs alone."
+    population = {} if name == "kv_row" else {"population": (None, 2)}
+    mean = 0.0
+    for rows in itertools.product(range(2), repeat=3):
+        mean = mean + run(name, TABLE[None, rows], 2, **population) / 8
+    np.testing.assert_allclose(mean, truth(2, False), rtol=1e-10)
+
+
+def test_biased_families_are_biased():
+    for name in ("naive", "kv_row", "kv_col"):
+        mean = expectation(lambda x, name=name: run(name, x, 2), TABLE[None], 3, 2)
+        assert mean[1] > 1.05 * truth(2, False)[1]
+
+
+# --- groups -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
+@pytest.mark.parametrize("gaps", [False, True], ids=["", "gaps"])
+def test_groups_of_dependent_rows(gaps, center):
+    "Rows of a group are one input in two guises; only different groups are independent."
+    groups = np.array([0, 0, 1, 1, 2, 3] if center else [0, 0, 1, 2, 2])
+    number, Q = groups.max() + 1, 3 if gaps else 2
+    hidden = mask(1, len(groups), Q) if gaps else None
+
+    def statistic(x, name, **options):
+        return run(name, x[:, groups], 2, gaps=hidden, center=center, **options)
+
+    def mean(*args, **options):
+        return expectation(lambda x: statistic(x, *args, **options), TABLE[None], number, Q)
+
+    apart = mean("blocks", rows=Sides(groups=groups))
+    np.testing.assert_allclose(apart, truth(2, center), rtol=1e-10)
+    free = [mean("all_cycles", seed=seed)[1] for seed in (1, 2)]  # negative control
+    assert abs(np.mean(free) / apart[1] - 1) > 0.05
+
+
+def test_groups_of_columns():
+    groups = np.array([0, 0, 1, 2])
+    mean = expectation(
+        lambda x: run("blocks", x[:, :, groups], 2, columns=Sides(groups=groups)),
+        TABLE[None],
+        2,
+        3,
+    )
+    np.testing.assert_allclose(mean, truth(2, False), rtol=1e-10)
+
+
+# --- views --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("T", [1, 2, 3, 4, 5, 8])
+def test_splits_of_trials(T):
+    splits = trial_splits(T, np.random.default_rng(0))
+    assert len(splits) == [None, 1, 1, 3, 3, SPLITS, 0, 0, SPLITS][T]
+    if T == 1:
+        assert splits == [None]
+        return
+    for first, second in splits:
+        assert sorted(first + second) == list(range(T))
+        assert abs(len(first) - len(second)) <= 1
+    both = trial_splits(T, np.random.default_rng(0), both=True)
+    assert both[::2] == splits and both[1::2] == [(b, a) for a, b in splits]
+
+
+def test_splits_of_three_and_four_are_all_of_them():
+    for T in (3, 4):
+        found = trial_splits(T, None)
+        assert len({frozenset(map(frozenset, split)) for split in found}) == 3
+
+
+def test_views_are_drawn_as_asked():
+    rng = np.random.default_rng(1)
+    plain = draw_view((5, 4), rng)
+    assert plain.rows is plain.columns is plain.partners is plain.weights is None
+    shuffled = draw_view((5, 4), rng, shuffled=True)
+    assert sorted(shuffled.rows) == list(range(5)) and sorted(shuffled.columns) == [
+        0,
+        1,
+        2,
+        3,
+    ]
+    paired = draw_view((5, 4), rng, paired=True)
+    assert len({*paired.rows, *paired.partners}) == 4
+    groups = np.array([2, 0, 1, 0, 2, 2, 3, 3, 3])
+    view = draw_view((9, 4), rng, paired=True, rows=Sides(groups=groups))
+    assert (groups[view.rows] != groups[view.partners]).all()
+    assert len({*view.rows, *view.partners}) == 2 * len(view.rows)
+    for a, b in zip(view.row_edges, view.row_edges[1:]):
+        assert len({*groups[view.rows[a:b]]}) == len({*groups[view.partners[a:b]]}) == 1
+    view = draw_view((9, 4), rng, rows=Sides(groups=groups))
+    assert sorted(view.rows) == list(range(9)) and len(view.row_edges) == 5
+
+
+def test_runs_are_averages():
+    "Two runs are the mean of the two views that they draw."
+    rng = np.random.default_rng(2)
+    source = Source(rng.standard_normal((1, 8, 7)))
+    both = reduce(source, "increasing", 3, runs=2, rng=np.random.default_rng(5)).values
+    rng = np.random.default_rng(5)
+    views = [draw_view((8, 7), rng, shuffled=True) for _ in range(2)]
+    each = [
+        [mean_over_increasing(v.pair(source).enter, n) for n in (1, 2, 3)] for v in views
+    ]
+    np.testing.assert_allclose(both, np.mean(each, axis=0), rtol=1e-12)
+
+
+def test_unequal_repeats():
+    "A row measured three times and one measured twice: NaN where there is no third trial."
+    rng = np.random.default_rng(3)
+    trials = rng.standard_normal((3, 6, 5))
+    trials[2, :3] = np.nan
+    value = reduce(Source(trials, 0, True), "all_cycles", 2, rng=rng).values
+    parts = []
+    for enter, leave in trial_splits(3, rng):
+        half = [_mean(trials[list(side)]) for side in (enter, leave)]
+        parts.append([_direct(*half, n) for n in (1, 2)])
+    np.testing.assert_allclose(value, np.nanmean(parts, axis=0), rtol=1e-10)
+
+
+def _mean(trials):
+    "Mean over what is there, NaN where nothing is."
+    known = ~np.isnan(trials)
+    total = np.where(known, trials, 0).sum(0)
+    return np.where(known.any(0), total / np.maximum(known.sum(0), 1), np.nan)
+
+
+def _direct(enter, leave, n):
+    "Mean over the observed cycles with distinct rows and columns, one by one."
+    P, Q = enter.shape
+    products = [
+        np.prod([leave[i, a] * enter[j, a] for i, j, a in zip(r, r[1:] + r[:1], c)])
+        for r in itertools.permutations(range(P), n)
+        for c in itertools.permutations(range(Q), n)
+    ]
+    products = np.array(products)
+    known = ~np.isnan(products)
+    return products[known].mean() if known.any() else np.nan
+
+
+def test_zero_weight_is_an_absent_row():
+    rng = np.random.default_rng(4)
+    x = rng.standard_normal((1, 8, 7))
+    w = np.array([1, 1, 0, 1, 1, 0, 1, 1.0])
+    for name in ("all_cycles", "increasing"):
+        value = reduce(Source(x), name, 3, rows=Sides(w), runs=0, rng=rng).values
+        fewer = reduce(Source(x[:, w > 0]), name, 3, runs=0, rng=rng).values
+        np.testing.assert_allclose(value, fewer, rtol=1e-10)
+
+
+def test_constant_weights_change_nothing():
+    x = np.random.default_rng(5).standard_normal((1, 8, 7))
+    same = dict(rows=Sides(np.full(8, 0.3)), columns=Sides(np.full(7, 0.6)))
+    for name, center in itertools.product(UNBIASED, (False, True)):
+        if center and name == "all_cycles":  # patterns in one case, pairs in the other
+            continue
+        plain, weighted = (run(name, x, 2, center=center, **w) for w in ({}, same))
+        np.testing.assert_allclose(plain, weighted, rtol=1e-9)
+
+
+# --- places -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def recording():
+    "Two trials with gaps and a mean."
+    rng = np.random.default_rng(6)
+    x = sm.Linear(3).sample(14, 11, rng) + rng.standard_normal(11)
+    return x + 0.3 * rng.standard_normal((2, 14, 11))
+
+
+def in_file(x, tmp_path):
+    "The same data in a file that is read by strips of three rows."
+    np.save(tmp_path / "x.npy", x)
+    source = FileSource(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    source.height = 3
+    return source
+
+
+def agree(source, other, name, **options):
+    "The same values and the same replicates from two places."
+    options |= dict(replicates=True)
+    one, two = (
+        reduce(s, name, 3, rng=np.random.default_rng(8), **options) for s in (source, other)
+    )
+    np.testing.assert_allclose(two.values, one.values, rtol=1e-9)
+    assert FAMILIES[name].honest or one.rows is None
+    if one.rows is not None and two.rows is not None:  # not on a cluster
+        np.testing.assert_allclose(two.rows, one.rows, rtol=1e-7, atol=1e-12)
+        np.testing.assert_allclose(two.columns, one.columns, rtol=1e-7, atol=1e-12)
+
+
+def with_gaps(x):
+    return np.where(np.random.default_rng(7).random(x.shape) < 0.1, np.nan, x)
+
+
+@pytest.mark.parametrize("weighted", [False, True], ids=["", "weights"])
+@pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
+@pytest.mark.parametrize("gaps", [False, True], ids=["", "gaps"])
+@pytest.mark.parametrize("T", [1, 2])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_files_agree(name, T, gaps, center, weighted, recording, tmp_path):
+    x = with_gaps(recording[:T]) if gaps else recording[:T]
+    options = dict(center=center)
+    if weighted:
+        options["rows"] = Sides(np.linspace(0.2, 1, 14))
+    agree(open_source(x), in_file(x[0] if T == 1 else x, tmp_path), name, **options)
+
+
+@pytest.mark.parametrize("hard", [False, True], ids=["", "trials, gaps, centred, weights"])
+@pytest.mark.parametrize("name", FAMILIES)
+def test_dask_agrees(name, hard, recording):
+    if name == "sketched" and hard:
+        pytest.skip("reads the chunks many times: minutes of Dask's own time")
+    da, dask = pytest.importorskip("dask.array"), pytest.importorskip("dask")
+    x = with_gaps(recording) if hard else recording[0]
+    options = dict(center=True, rows=Sides(np.linspace(0.2, 1, 14))) if hard else {}
+    with dask.config.set(scheduler="synchronous"):
+        chunked = open_source(da.from_array(x, chunks=(1, 5, 4)[-x.ndim :]))
+        assert chunked.place == "dask"
+        agree(open_source(x), chunked, name, **options)
+
+
+@pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
+@pytest.mark.parametrize("gaps", [False, True], ids=["", "gaps"])
+@pytest.mark.parametrize("T", [1, 2, 3])
+def test_torch_agrees(T, gaps, center):
+    torch = pytest.importorskip("torch")
+    rng = np.random.default_rng(9)
+    x = rng.standard_normal((T, 9, 8)) + 0.5
+    if gaps:
+        x = np.where(rng.random(x.shape) < 0.1, np.nan, x)
+    tensor = sm.all_cycles(torch.tensor(x, requires_grad=True), 3, center=center)
+    assert tensor.requires_grad
+    if gaps and center:  # other random pairs
+        assert torch.isfinite(tensor).all()
+        return
+    array = sm.all_cycles(x, 3, center=center)
+    np.testing.assert_allclose(tensor.detach().numpy(), array, rtol=1e-8)
+
+
+def test_torch_says_where_no_cycle_was_seen():
+    torch = pytest.importorskip("torch")
+    x = np.array([[1.0, np.nan], [np.nan, 2.0]])
+    with pytest.warns(sm.EstimateWarning, match="too few fully observed cycles at n = 2"):
+        assert np.isnan(sm.all_cycles(x, 2)[1])
+    assert torch.isnan(sm.all_cycles(torch.tensor(x), 2)[1])
+
+
+# --- errors -------------------------------------------------------------------------------
+
+
+def test_jackknife_of_the_mean_is_its_standard_error():
+    x = np.random.default_rng(10).standard_normal((2, 30))
+    without = (x.sum(1, keepdims=True) - x) / 29
+    covariance = jackknife_covariance(without - x.mean(1, keepdims=True))
+    np.testing.assert_allclose(covariance, np.cov(x) / 30, rtol=1e-12)
+    half = jackknife_covariance(without - x.mean(1, keepdims=True), population=60)
+    np.testing.assert_allclose(half, covariance / 2, rtol=1e-12)
+    whole = jackknife_covariance(without - x.mean(1, keepdims=True), population=30)
+    np.testing.assert_array_equal(whole, 0)
+
+
+# --- what version 0.1 gave ----------------------------------------------------------------
+
+STORED = json.loads((Path(__file__).parent / "data" / "version_0_1.json").read_text())
+
+
+def stored_data(case):
+    "Matrix, two trials, and the matrix with gaps: whole numbers times a power of two."
+    shape = case["shape"]
+    x = np.array(case["matrix"], dtype=float).reshape(shape)
+    noise = np.array(case["noise"], dtype=float).reshape(2, *shape)
+    matrix, trials = (np.ldexp(y, case["exponent"]) for y in (x, x + noise))
+    gaps = matrix.copy()
+    gaps.flat[case["gaps"]] = np.nan
+    return matrix, trials, gaps
+
+
+@pytest.mark.filterwarnings("ignore::spectral_moments.EstimateWarning")
+@pytest.mark.parametrize("kind", STORED)
+def test_version_0_1_is_reproduced(kind):
+    x, two, gaps = stored_data(STORED[kind])
+
+    def estimated(x, method):
+        return sm.estimate(x, 4, method=method, n_permutations=0, stderr=False).values
+
+    calls = {
+        "all_cycles": lambda n: sm.all_cycles(x, n),
+        "increasing": lambda n: sm.increasing(x, n),
+        "naive": lambda n: sm.naive(x, n),
+        "kv_row": lambda n: sm.kong_valiant(x, n),
+        "kv_col": lambda n: sm.kong_valiant(x, n, sampled="columns"),
+        "all_cycles two trials": lambda n: sm.all_cycles(two, n),
+        "increasing two trials": lambda n: sm.increasing(two, n),
+        "naive two trials": lambda n: sm.naive(two, n),
+        "kv_row two trials": lambda n: sm.kong_valiant(two, n),
+        "all_cycles gaps": lambda n: estimated(gaps, "all_cycles"),
+        "increasing gaps": lambda n: estimated(gaps, "increasing"),
+        "all_cycles centred": lambda n: sm.all_cycles(x, n, center=True),
+        "all_cycles centred two trials": lambda n: sm.all_cycles(two, n, center=True),
+    }
+    for name, known in STORED[kind]["known"].items():
+        values, known = calls[name](len(known)), np.array(known)
+        inside = (abs(known) > 1e-290) & np.isfinite(known)
+        assert np.isnan(values[~inside]).all()  # beyond the range of doubles
+        np.testing.assert_allclose(values[inside], known[inside], rtol=1e-9, err_msg=name)

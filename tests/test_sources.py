@@ -1,0 +1,284 @@
+"""Sources and views: what no reader of the chapter needs to see."""
+
+import numpy as np
+import pytest
+
+from spectral_moments.sources import (
+    FileSource,
+    Means,
+    Pair,
+    Source,
+    View,
+    look,
+    open_source,
+    ratio_means,
+    unit_exponent,
+)
+
+
+def normal(shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def gappy(shape, seed=0, share=0.2):
+    rng = np.random.default_rng(seed)
+    return np.where(rng.random(shape) < share, np.nan, rng.standard_normal(shape))
+
+
+# --- pairs --------------------------------------------------------------------------------
+
+
+def test_parts_of_a_pair():
+    x, y = normal((2, 5, 4))
+    one = Pair(x, x).part(slice(1, 3))
+    assert one.leave is one.enter and one.counts is None and one.shape == (2, 4)
+    two = Pair(x, y, (x > 0, y > 0)).part([4, 0])
+    np.testing.assert_array_equal(two.leave, y[[4, 0]])
+    np.testing.assert_array_equal(two.counts[1], y[[4, 0]] > 0)
+
+
+def test_ratio_without_each_row():
+    "Products of two numbers, each from its own row: the estimate without a row, directly."
+    x, known = normal(6), np.array([1, 1, 0, 1, 1, 1.0])
+
+    def total(keep):
+        a, k = (x * known)[keep], known[keep]
+        return a.sum() ** 2 - (a**2).sum(), k.sum() ** 2 - (k**2).sum()
+
+    N, D = total(np.arange(6))
+    parts = [total(np.arange(6) != i) for i in range(6)]
+    through = [np.array([[N - n for n, _ in parts]]), np.array([[D - d for _, d in parts]])]
+    found = ratio_means(
+        (np.array([N]), through[0], through[0]), (np.array([D]), through[1], through[1])
+    )
+    np.testing.assert_allclose(found.values, N / D)
+    np.testing.assert_allclose(found.rows[0], [n / d for n, d in parts])
+
+
+def test_ratio_of_nothing_is_nan():
+    zeros = np.zeros(2), None, None
+    assert np.isnan(ratio_means(zeros, zeros).values).all()
+    assert ratio_means(zeros, zeros).rows is None
+    one = np.ones(1), np.array([[1.0, 0.5]]), np.array([[0.5, 0.5]])
+    found = ratio_means(one, one)  # every cycle passes through the first row
+    assert np.isnan(found.rows[0, 0]) and found.rows[0, 1] == 1
+    assert isinstance(found, Means)
+
+
+# --- views --------------------------------------------------------------------------------
+
+
+def test_orders():
+    x = normal((1, 5, 4))
+    rows, columns = np.array([3, 1, 4]), np.array([2, 0, 1, 3])
+    pair = View(rows=rows, columns=columns).pair(Source(x))
+    np.testing.assert_array_equal(pair.enter, x[0][np.ix_(rows, columns)])
+    assert pair.leave is pair.enter and pair.counts is None
+    assert View(rows=rows).shape(Source(x)) == (3, 4)
+    assert (
+        View().pair(Source(x)).enter.base is x or (View().pair(Source(x)).enter == x).all()
+    )
+
+
+def test_halves_with_gaps():
+    trials = gappy((4, 6, 5), 1)
+    pair = View(halves=((0, 3), (1, 2))).pair(Source(trials, 0, True))
+    for found, count, half in zip(pair[:2], pair.counts, ([0, 3], [1, 2])):
+        known = ~np.isnan(trials[half])
+        np.testing.assert_array_equal(count, known.any(0))
+        total = np.where(known, trials[half], 0).sum(0)
+        np.testing.assert_allclose(found, total / np.maximum(known.sum(0), 1))
+
+
+def test_pairs_and_weights():
+    x, w, v = gappy((1, 6, 5), 2), np.linspace(0, 1, 6), np.linspace(1, 2, 5)
+    rows, partners = np.array([5, 0, 2]), np.array([1, 4, 3])
+    view = View(rows, partners, np.array([4, 3, 2, 1, 0]), weights=(w, v))
+    pair = view.pair(Source(x, 0, True))
+    difference = ((x[0][rows] - x[0][partners]) / np.sqrt(2))[:, ::-1]
+    weight = np.sqrt(w[rows] * w[partners])[:, None] * np.sqrt(v[::-1])
+    np.testing.assert_allclose(pair.enter, np.nan_to_num(difference) * weight)
+    np.testing.assert_allclose(pair.counts[0], ~np.isnan(difference) * weight)
+
+
+@pytest.mark.parametrize("T", [1, 3])
+def test_a_view_by_blocks_is_the_view(T):
+    "Also from a file, where the rows of a block lie anywhere."
+    trials, rng = gappy((T, 11, 7), 3), np.random.default_rng(4)
+    view = View(
+        rows=rng.permutation(11)[:5],
+        partners=rng.permutation(11)[:5],
+        columns=rng.permutation(7),
+        halves=None if T == 1 else ((0,), (1, 2)),
+        weights=(rng.random(11), None),
+    )
+    whole = view.pair(Source(trials, 0, True))
+    for part in (slice(0, 2), slice(2, 5)):
+        some = view.pair(Source(trials, 0, True), part)
+        for a, b in zip((*whole[:2], *whole.counts), (*some[:2], *some.counts)):
+            np.testing.assert_array_equal(a[part], b)
+
+
+# --- the door -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1e-300, 1e-8, 1.0, 1e150, 1e300])
+def test_scaled_by_a_power_of_two(size):
+    x = normal((8, 9), 5) * size
+    source = open_source(x)
+    assert 0.25 < np.sqrt((source.trials**2).mean()) < 4
+    np.testing.assert_array_equal(np.ldexp(source.trials[0], source.exponent), x)
+    assert source.shape == (1, 8, 9) and not source.gaps and source.place == "numpy"
+    assert unit_exponent(0.0, 0.0, 5) == 0
+    assert open_source(np.zeros((3, 3))).exponent == 0
+
+
+def test_input_is_not_touched():
+    x = gappy((5, 6), 6)
+    before = x.copy()
+    source = open_source(x)
+    View(partners=np.arange(5)).pair(source)
+    np.testing.assert_array_equal(x, before)
+    assert source.gaps
+
+
+def test_masks_become_gaps():
+    x = gappy((2, 4, 3), 20)
+    masked = np.ma.masked_invalid(x)
+    for given in (masked, [masked[0], x[1]], [x[0], masked[1]]):
+        source = open_source(given)
+        assert source.gaps
+        np.testing.assert_array_equal(source.trials, open_source(x).trials)
+
+
+def test_refusals():
+    with pytest.raises(ValueError, match="only NaN"):
+        open_source(np.full((3, 3), np.nan))
+    with pytest.raises(ValueError, match="infinite"):
+        open_source([[1.0, np.inf], [1.0, 2.0]])
+    with pytest.raises(ValueError, match="4 axes"):
+        open_source(np.ones((2, 2, 2, 2)))
+    with pytest.raises(TypeError, match="complex"):
+        open_source(np.ones((3, 3)) * 1j)
+
+
+# --- files --------------------------------------------------------------------------------
+
+
+def mapped(x, tmp_path):
+    np.save(tmp_path / "x.npy", x)
+    return np.load(tmp_path / "x.npy", mmap_mode="r")
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i2", ">f8"])
+@pytest.mark.parametrize("shape", [(23, 7), (2, 23, 7)])
+def test_file_is_memory(shape, dtype, tmp_path):
+    x = (8 * normal(shape, 7)).astype(dtype)
+    file, memory = FileSource(mapped(x, tmp_path)), open_source(x)
+    assert file.shape == memory.shape and file.exponent == memory.exponent
+    assert file.gaps == memory.gaps and file.place == "file"
+    file.height = 4
+    for rows in (slice(None), slice(3, 11), np.array([22, 0, 5, 5, 21]), np.array([9])):
+        np.testing.assert_array_equal(file.take(rows), memory.take(rows))
+
+
+def test_file_with_gaps_and_strips(tmp_path, monkeypatch):
+    monkeypatch.setattr("spectral_moments.sources.STRIP", 8 * 7 * 3)
+    x = gappy((20, 7), 8) * 1e5
+    x[:3] = np.nan  # a strip with nothing in it
+    file, memory = FileSource(mapped(x, tmp_path)), open_source(x)
+    assert file.height == 3 and file.gaps and file.exponent == memory.exponent
+    np.testing.assert_array_equal(file.take(slice(None)), memory.trials)
+
+
+def test_large_files_stay_files(tmp_path, monkeypatch):
+    x = mapped(normal((30, 8), 9), tmp_path)
+    assert open_source(x).place == "numpy"
+    monkeypatch.setattr("spectral_moments.sources.LOADED", 100)
+    assert open_source(x).place == "file"
+    empty = mapped(np.full((30, 8), np.nan), tmp_path)
+    with pytest.raises(ValueError, match="only NaN"):
+        open_source(empty)
+
+
+def test_h5py(tmp_path, monkeypatch):
+    h5py = pytest.importorskip("h5py")
+    x = gappy((2, 12, 5), 10)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = x
+        assert open_source(file["x"]).place == "numpy"
+        monkeypatch.setattr("spectral_moments.sources.LOADED", 100)
+        source = open_source(file["x"])
+        assert source.place == "file"
+        rows = np.array([7, 7, 2])
+        np.testing.assert_array_equal(source.take(rows), open_source(x).take(rows))
+
+
+# --- Dask ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def da():
+    dask = pytest.importorskip("dask")
+    with dask.config.set(scheduler="synchronous"):
+        yield pytest.importorskip("dask.array")
+
+
+def test_dask(da):
+    x = gappy((2, 9, 6), 11) * 1e-9
+    source, memory = open_source(da.from_array(x, chunks=(1, 4, 2))), open_source(x)
+    assert source.place == "dask" and source.gaps and source.exponent == memory.exponent
+    np.testing.assert_array_equal(source.trials.compute(), memory.trials)
+    assert source.trials.numblocks == (1, 3, 1)
+
+
+def test_dask_chunks_smaller_than_announced(da):
+    x = da.ones((8, 4), chunks=(4, 4)).map_blocks(lambda c: c[:2], dtype=float)
+    assert x.shape == (8, 4)  # a lie
+    with pytest.raises(ValueError, match=r"has shape .*announced; .*compute_chunk_sizes"):
+        open_source(x)
+
+
+def test_dask_masked_chunks(da):
+    x = gappy((8, 4), 12)
+    masked = da.ma.masked_invalid(da.from_array(x, chunks=(4, 4)))
+    source = open_source(masked)
+    assert source.gaps
+    np.testing.assert_array_equal(source.trials.compute(), open_source(x).trials)
+
+
+def test_dask_refusals(da):
+    x = da.from_array(normal((6, 4), 13), chunks=(3, 4))
+    with pytest.raises(ValueError, match="known, positive length"):
+        open_source(x[x[:, 0] > 0])
+    with pytest.raises(ValueError, match="infinite"):
+        open_source(da.where(x > 1, np.inf, x))
+    with pytest.raises(ValueError, match="only NaN"):
+        open_source(x * np.nan)
+    with pytest.raises(TypeError, match="complex"):
+        open_source(x * 1j)
+
+
+# --- doubts -------------------------------------------------------------------------------
+
+
+def doubts(x, **options):
+    return " ".join(look(open_source(x), **options))
+
+
+def test_quiet_on_ordinary_data():
+    assert doubts(normal((60, 40), 14)) == ""
+    assert doubts(normal((3, 60, 40), 15)) == ""
+    assert doubts(gappy((60, 40), 16)) == ""
+
+
+def test_doubts():
+    x = normal((60, 40), 17)
+    assert "mean over inputs" in doubts(x + 3) and doubts(x + 3, center=True) == ""
+    assert "exact copies" in doubts(np.vstack([x, x[:5]]))
+    assert "constant" in doubts(np.ones((5, 5)))
+    walk = np.cumsum(normal((200, 10), 18), axis=0)
+    assert "neighbouring rows" in doubts(walk, center=True)
+    assert "all trials are the same" in doubts(np.stack([x, x]))
+    gains = x[None] * np.array([1.0, 2.0])[:, None, None] + normal((2, 60, 40), 19)
+    assert "normalise the trials" in doubts(gains)
