@@ -21,7 +21,7 @@ from spectral_moments.rbf import (
     principal_axes,
     relu_levels,
 )
-from spectral_moments.recursion import increasing
+from spectral_moments.estimation import increasing
 
 EXTREMES = [10.0**k for k in range(-12, 13)] + [0.3, 0.75, 1.9999, 2.0, 2.0001, 4.0]
 

@@ -15,7 +15,7 @@ import spectral_moments as sm
 from spectral_moments.operators import Discrete, Linear, power_sums
 from spectral_moments.partitions import distinct_sums
 from spectral_moments.rbf import RBF
-from spectral_moments.recursion import increasing
+from spectral_moments.estimation import increasing
 from spectral_moments.spectrum import (
     Bounds,
     WithError,
