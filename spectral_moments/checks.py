@@ -20,7 +20,7 @@ def kind_of(
     "Which kind of array `x` is; nothing is imported to find out."
     return type(x).__module__.partition(".")[0]
 
-# %% ../nbs/90_checks.ipynb #320bc65d
+# %% ../nbs/90_checks.ipynb #9511e862
 _COMPLEX = (
     "{} is complex; the moments are defined for real features: "
     "pass its real part, or stack real and imaginary parts as separate columns"
@@ -39,12 +39,7 @@ def _not_loaded(phi, name):
 
 def _to_array(phi, name):
     "`phi` as a numpy array of whatever dtype, or an error that says why not."
-    if isinstance(phi, np.ma.MaskedArray):
-        return _from_masked(phi)
-    if isinstance(phi, (list, tuple)) and any(
-        isinstance(x, np.ma.MaskedArray) for x in phi
-    ):
-        phi = [_to_array(x, name) for x in phi]
+    phi = _without_masks(phi)
     if phi is None or isinstance(
         phi, (str, bytes, os.PathLike, dict, np.lib.npyio.NpzFile)
     ):
@@ -66,12 +61,22 @@ def _to_array(phi, name):
     except TypeError as error:
         raise TypeError(f"{name} cannot be made into an array: {error}") from None
 
-# %% ../nbs/90_checks.ipynb #c2736aeb
+# %% ../nbs/90_checks.ipynb #f713cfa3
 def _from_masked(phi):
     "A masked array with NaN in the place of what is masked."
     if phi.dtype.kind not in "buif":
         return phi.data  # refused for its dtype
     return phi.astype(np.result_type(phi.dtype, np.float16)).filled(np.nan)
+
+
+def _without_masks(phi):
+    "The same for masked arrays inside of lists, at any depth; all else as it is."
+    if isinstance(phi, np.ma.MaskedArray):
+        return _from_masked(phi)
+    inside = (list, tuple, np.ma.MaskedArray)
+    if isinstance(phi, (list, tuple)) and any(isinstance(x, inside) for x in phi):
+        return [_without_masks(x) for x in phi]
+    return phi
 
 
 def _from_torch(phi, name):

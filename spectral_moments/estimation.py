@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'ALIASES', 'LEAST', 'PRODUCTS', 'MOST', 'ERRORS', 'CHEAP', 'RUNS', 'ROUNDS', 'TOLERANCE', 'LOST',
-           'NEGLIGIBLE', 'KEPT', 'LARGEST', 'budget', 'price', 'choose', 'sampled_covariances', 'stream_estimate',
-           'estimate', 'naive', 'kong_valiant', 'increasing', 'all_cycles', 'sketched']
+           'NEGLIGIBLE', 'FAINT', 'KEPT', 'LARGEST', 'budget', 'price', 'choose', 'Covariances', 'sampled_covariances',
+           'stream_estimate', 'estimate', 'naive', 'kong_valiant', 'increasing', 'all_cycles', 'sketched']
 
-# %% ../nbs/11_estimation.ipynb #fde92ca5
+# %% ../nbs/11_estimation.ipynb #52d06713
 import math
 import warnings
+from typing import NamedTuple
 
 import numpy as np
 
@@ -311,7 +312,7 @@ def _found(call, names, runs, stderr, rng, n_jobs, advance, errors=None):
         names = ["increasing" if n in lost else name for n, name in enumerate(names)]
     return results, names, lost
 
-# %% ../nbs/11_estimation.ipynb #ff14d37a
+# %% ../nbs/11_estimation.ipynb #cb28e313
 def _by_order(results, names, field):
     "One field of the results, order by order; None if a family has none."
     parts = [getattr(results[name], field) for name in names]
@@ -320,9 +321,19 @@ def _by_order(results, names, field):
     return np.array([part[n] for n, part in enumerate(parts)])
 
 
-def _rescaled(x, exponent):
+FAINT = 1e-250  # what is smaller may have lost products that fell out of range
+
+
+def _faint(values, source):
+    "Orders whose products may have fallen below the range of doubles."
+    n = np.arange(1, len(values) + 1)
+    faint = abs(np.nan_to_num(values, nan=1.0)) < FAINT
+    return faint & (2 * n * math.log2(source.smallest()) < -900) if faint.any() else faint
+
+
+def _rescaled(x, exponent, units=0):
     "Numbers of orders 1..n_max in the units of the data; NaN beyond the range of doubles."
-    shift = 2 * exponent * np.arange(1, len(x) + 1)
+    shift = 2 * exponent * np.arange(1, len(x) + 1) + units
     shift = shift.reshape(-1, *[1] * (x.ndim - 1))
     with np.errstate(over="ignore", under="ignore"):
         y = np.ldexp(x, np.clip(shift, -5000, 5000))
@@ -337,6 +348,7 @@ def _assembled(call, results, names, lost, sampled):
     if lost and not auto:
         values[lost] = np.nan
     scaled, parts = _rescaled(values, e), dict(stderr=np.full(call.n_max, np.nan))
+    scaled[_faint(values, call.source)] = np.nan
     sides = [_by_order(results, names, field) for field in ("rows", "columns")]
     noise = _noise(results, names)
     if sampled is not None:
@@ -366,9 +378,30 @@ def _noise(results, names):
     return np.where(mine & mine[:, None], results[noisy[0]].noise, 0)
 
 
+class Covariances(NamedTuple):
+    "Covariances of the estimates, with a power of two for each order as its unit."
+
+    rows: np.ndarray  # (n_max, n_max), due to rows
+    columns: np.ndarray  # due to columns
+    units: np.ndarray  # (n_max,) exponents; the squares of tiny errors would vanish
+
+    def errors(self):
+        "Standard errors, in the units of the source."
+        return np.ldexp(np.sqrt(np.diag(self.rows) + np.diag(self.columns)), self.units)
+
+
+def _in_units(sides):
+    "Deviations divided by a power of two for each order, and its exponents."
+    largest = [abs(np.nan_to_num(x)).max(1) for x in sides]
+    units = np.frexp(np.max(largest, axis=0))[1].astype(int)
+    return [np.ldexp(x, -units[:, None]) for x in sides], units
+
+
 def _covariances(sides, call):
-    "Covariances due to rows and to columns, in the units of the source."
-    return [jackknife_covariance(x, size) for x, size in zip(sides, call.population)]
+    "Covariances due to rows and to columns."
+    sides, units = _in_units(sides)
+    each = (jackknife_covariance(x, size) for x, size in zip(sides, call.population))
+    return Covariances(*each, units)
 
 
 def _replicates(values, sides, call):
@@ -381,11 +414,14 @@ def _replicates(values, sides, call):
 
 
 def _error_parts(each, noise, exponent):
-    "Errors from the covariances due to rows and columns and to the noise of probes."
-    n = np.arange(1, len(each[0]) + 1)
-    whole = each[0] + each[1] + (0 if noise is None else noise)
-    shift = np.clip(2 * exponent * (n + n[:, None]), -5000, 5000)
-    root = lambda c: _rescaled(np.sqrt(np.diag(c)), exponent)
+    "Errors from `Covariances` and the noise of probes."
+    units = each.units
+    if noise is not None:
+        noise = np.ldexp(noise, -units - units[:, None])
+    whole = each.rows + each.columns + (0 if noise is None else noise)
+    shift = 2 * exponent * np.arange(1, len(units) + 1) + units
+    shift = np.clip(shift + shift[:, None], -5000, 5000)
+    root = lambda c: _rescaled(np.sqrt(np.diag(c)), exponent, units)
     with np.errstate(over="ignore", under="ignore"):
         covariance = np.ldexp(whole, shift)
     parts = dict(stderr=root(whole), covariance=covariance)
@@ -394,7 +430,7 @@ def _error_parts(each, noise, exponent):
         parts["probe_error"] = root(noise)
     return parts
 
-# %% ../nbs/11_estimation.ipynb #28101ecc
+# %% ../nbs/11_estimation.ipynb #07de966a
 KEPT, LARGEST = (
     512,
     64,
@@ -409,21 +445,23 @@ def sampled_covariances(
     center,  # whether the mean over the rows is removed
     rows=NOTHING,  # weights of these rows
     columns=NOTHING,  # weights of the columns
-):  # covariances due to rows and to columns, in the units of the source
+):  # `Covariances`
     "Covariances of the estimates for a whole matrix, from some of its rows."
     unknown = np.full((n_max, n_max), np.inf)
     few = np.sort(np.random.default_rng(0).permutation(shape[2])[:KEPT])
     part = Source(np.ascontiguousarray(source.trials[:, :, few]), 0, source.gaps)
     if part.shape[1] <= n_max * (2 if center else 1) or len(few) <= n_max:
-        return [unknown, unknown]
+        return Covariances(unknown, unknown, np.zeros(n_max, dtype=int))
     weights = None if columns.weights is None else columns.weights[few]
     mine = stands_for if rows.weights is None else stands_for * rows.weights
     mine = None if mine.min() == mine.max() else mine / mine.max()
     call = _Call(part, n_max, "auto", center, (None, None), Sides(mine), Sides(weights))
     found = _found(call, *call.plan(None), True, np.random.default_rng(0), 1, None)
     sides = [_by_order(*found[:2], field) for field in ("rows", "columns")]
+    sides, units = _in_units(sides)
     by_column = jackknife_covariance(sides[1]) * (len(few) / shape[2])
-    return [jackknife_covariance(sides[0], stands_for=stands_for), by_column]
+    by_row = jackknife_covariance(sides[0], stands_for=stands_for)
+    return Covariances(by_row, by_column, units)
 
 
 def _from_sample(call):
@@ -462,6 +500,7 @@ def stream_estimate(
     if stderr:
         each = sampled_covariances(source, stands_for, shape, len(means), center)
         parts = _error_parts(each, None, source.exponent)
+    values[_faint(means, source)] = np.nan
     beyond = np.isnan(values) & ~np.isnan(means)
     notes = [*look(source, center=center, order=False)]
     notes += _order_notes(values, [], beyond, False)
@@ -470,7 +509,7 @@ def stream_estimate(
     common = dict(methods=methods, shape=shape, center=center, notes=notes)
     return _warned(Estimate(values, **common, **parts), 4)
 
-# %% ../nbs/11_estimation.ipynb #aad09265
+# %% ../nbs/11_estimation.ipynb #1835585d
 def _named(orders):
     "Orders in words."
     return ", ".join(str(n + 1) for n in orders)
@@ -490,8 +529,9 @@ def _order_notes(values, lost, beyond, auto):
         )
     if beyond.any():
         yield (
-            f"at n = {_named(np.flatnonzero(beyond))} the moment is beyond the range of "
-            "doubles: NaN; divide phi by a constant"
+            f"at n = {_named(np.flatnonzero(beyond))} the moment, or products in it, are "
+            "beyond the range of doubles: NaN; divide phi by a constant, or repair entries "
+            "far larger than the others"
         )
     unseen = np.isnan(values) & ~beyond
     unseen[lost] = False
@@ -528,7 +568,7 @@ def _warned(result, stacklevel=3):
         warnings.warn(note, EstimateWarning, stacklevel=stacklevel)
     return result
 
-# %% ../nbs/11_estimation.ipynb #b6c1a918
+# %% ../nbs/11_estimation.ipynb #2b1044dc
 def estimate(
     phi,  # matrix (P, Q) or T trials of it (T, P, Q), NaN where missing: array-like, memory
     # map, h5py or Zarr array, Dask array, torch tensor
@@ -581,14 +621,12 @@ def estimate(
     exact = all(f.backward is not None and f.backward(source.place) for f in families)
     with progress_bar(progress, None) as bar:
         sampled = _from_sample(call) if stderr and not exact else None
-        errors = None
-        if sampled is not None:
-            errors = np.sqrt(np.diag(sampled[0]) + np.diag(sampled[1]))
+        errors = None if sampled is None else sampled.errors()
         options = (stderr and exact, rng, n_jobs, bar.update, errors)
         found = _found(call, names, runs, *options)
     return _warned(_assembled(call, *found, sampled))
 
-# %% ../nbs/11_estimation.ipynb #b47ba4da
+# %% ../nbs/11_estimation.ipynb #91a59068
 def _values(
     phi, name, n_max, *, runs=0, random_state=0, n_jobs=1, progress=False, **options
 ):
@@ -602,6 +640,7 @@ def _values(
         options.update(rng=rng, n_jobs=n_jobs, advance=bar.update, runs=runs)
         found = reduce(source, name, call.n_max, **options)
     values = _rescaled(found.values, source.exponent)
+    values[_faint(found.values, source)] = np.nan
     lost = _lost(found, source, center)
     beyond = np.isnan(values) & ~np.isnan(found.values)
     values[lost] = np.nan

@@ -54,7 +54,7 @@ class Family(NamedTuple):
     whole: bool = True  # whether it needs the matrix in one piece
     sampled: bool = True  # whether the rows are a sample; if not, all of them have a mean
 
-# %% ../nbs/23_reduction.ipynb #fc483150
+# %% ../nbs/23_reduction.ipynb #11318031
 def _all_cycles(source, view, ask):
     "All cycles with distinct rows and columns."
     found = cycle_means(
@@ -87,8 +87,10 @@ def _increasing(source, view, ask):
 
     if source.place == "dask":  # without replicates: a sample has to tell the errors
         means = tree_means(*pair[:2], ask.n_max)
-        share = 1.0 if pair.counts is None else tree_means(*pair.counts, ask.n_max)
-        return Means(means / share), None
+        share = np.ones(ask.n_max)
+        if pair.counts is not None:
+            share = tree_means(*pair.counts, ask.n_max)
+        return ratio_means((means, None, None), (share, None, None)), None
     counts = [np.ones(ask.n_max), None, None]
     if pair.counts is not None:
         counts = sums(Pair(*pair.counts))

@@ -6,7 +6,7 @@
 __all__ = ['POOL', 'BATCH', 'SAMPLE', 'LARGEST', 'Summary', 'empty_summary', 'counted_summary', 'extended', 'merged',
            'summary_sums', 'Stream']
 
-# %% ../nbs/24_stream.ipynb #fbcd0fee
+# %% ../nbs/24_stream.ipynb #d56cc829
 import copy
 import json
 import math
@@ -24,7 +24,7 @@ from spectral_moments.checks import (
 )
 from .files import atomic_write
 from .kernel import advance_state, state_array, state_from
-from .sources import Source, View, unit_exponent
+from .sources import Source, View, ratio_means, unit_exponent
 
 # %% ../nbs/24_stream.ipynb #36359adf
 class Summary(NamedTuple):
@@ -151,7 +151,7 @@ def summary_sums(
         means.append(math.ldexp(total, -bits) / (number >> bits) if number else math.nan)
     return np.array(means)
 
-# %% ../nbs/24_stream.ipynb #7e7706ab
+# %% ../nbs/24_stream.ipynb #55626782
 POOL = 1024  # rows that are mixed
 BATCH = 256  # rows that are processed together
 SAMPLE, LARGEST = 512, 64  # rows that are kept for the errors: at random, and the largest
@@ -347,7 +347,8 @@ class Stream:
             state = self._processed(state, state.pool)
         means = summary_sums(state.sums, self.n_features)
         if state.counts is not None:
-            means = means / summary_sums(state.counts, self.n_features)
+            counts = summary_sums(state.counts, self.n_features)
+            means = ratio_means((means, None, None), (counts, None, None)).values
         from spectral_moments.estimation import stream_estimate
 
         kept, stands_for = state.sample()

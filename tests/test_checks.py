@@ -76,7 +76,8 @@ class Sparse:
         (np.ones((2, 2), object), TypeError, "dtype object.*convert"),
         ([["1", "2"]], TypeError, "not a real number type"),
         (np.zeros((2, 2), "M8[s]"), TypeError, "not a real number type"),
-        (np.ma.ones((2, 2)), TypeError, "masked array.*filled"),
+        (np.ma.masked_array([[1.0, 2.0]], [[0, 1]]), ValueError, "NaN.*not supported"),
+        (np.ma.masked_array([["a"]], [[0]]), TypeError, "not a real number type"),
         (Sparse(), TypeError, "sparse.*toarray"),
         ([[1.0, 2.0], [3.0]], ValueError, "same length"),
         (3.0, ValueError, "0 axes"),
@@ -98,6 +99,20 @@ class Sparse:
 def test_refused(phi, error, message):
     with pytest.raises(error, match=message):
         check_matrix(phi)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i4", "u1", "?"])
+def test_what_is_masked_becomes_nan(dtype):
+    phi = np.ma.masked_array(np.ones((2, 3)), [[0, 1, 0], [1, 0, 0]], dtype=dtype)
+    expected = [[1, np.nan, 1], [np.nan, 1, 1]]
+    for given_as in (phi, list(phi), tuple(phi), [phi]):
+        found = check_trials(given_as, missing=True)
+        np.testing.assert_array_equal(found[0], expected)
+    nested = check_trials([list(phi), [row for row in phi]], missing=True)
+    np.testing.assert_array_equal(nested, [expected, expected])
+    assert (phi.data == 1).all()  # and what is behind the mask is left as it was
+    whole = np.ma.ones((2, 2))
+    np.testing.assert_array_equal(check_matrix(whole), np.ones((2, 2)))
 
 
 def test_argument_name_in_message():
