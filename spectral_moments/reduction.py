@@ -21,7 +21,7 @@ from .partitions import cycle_means, cycle_weights
 from .planner import plan_cost
 from .plugin import naive_means
 from .sketch import sketch_means
-from .sources import Means, Pair, View, ratio_means
+from .sources import Pair, View, ratio_means
 
 # %% ../nbs/23_reduction.ipynb #ee102df5
 class Request(NamedTuple):
