@@ -168,7 +168,12 @@ class Report:
             return
         found = json.loads(FILE.read_text()) if FILE.exists() else {}
         packages = {"numpy": np, "scipy": scipy, "numba": numba}
-        parts = found.get("benchmarks", {}) | {
+        known = {
+            name: part
+            for name, part in found.get("benchmarks", {}).items()
+            if (FILE.parents[1] / part["script"]).exists()
+        }
+        parts = known | {
             self.name: {
                 "script": f"benchmarks/bench_{self.name}.py",
                 "cores": len(os.sched_getaffinity(0))

@@ -30,7 +30,7 @@ def walk_block(
         r += C @ pair.leave[:, left:right]
         C[1:] += entered
 
-# %% ../nbs/21_blocks.ipynb #1bb4bd22
+# %% ../nbs/21_blocks.ipynb #e1b851a4
 def unwalk_block(
     R,  # state after the block, changed in place to that before
     W,  # adjoint state after the block, likewise
@@ -44,30 +44,27 @@ def unwalk_block(
     if starts is not None:
         C[0] = starts
     for r, (left, right) in zip(R, spans):
-        seen.append(C.copy())
-        r -= C @ pair.leave[:, left:right]
+        gone = C @ pair.leave[:, left:right]
+        seen.append((C.copy(), gone))
+        r -= gone
         C[1:] += r[:-1] @ pair.enter[:, left:right].T
     V = np.zeros_like(C)
     rows, columns = np.zeros((n_max, pair.shape[0])), np.zeros((n_max, edges[-1]))
-    for w, C, (left, right) in zip(W[::-1], seen[::-1], spans[::-1]):
-        x, share = pair.leave[:, left:right], 0
-        share = np.zeros((n_max, *x.shape))
-        for k in range(n_max):
-            share[k:] += C[k].T @ w[: n_max - k]
-        share *= x
-        rows += share.sum(2)
-        columns[:, left:right] = share.sum(1)
-        left_rows = w[:-1] @ x.T
+    for w, (C, gone), (left, right) in zip(W[::-1], seen[::-1], spans[::-1]):
+        back = w @ pair.leave[:, left:right].T
+        for k in range(n_max):  # the two sums of `eq-block-share`, without the entries
+            rows[k:] += np.einsum("li,nli->ni", C[k], back[: n_max - k])
+            columns[k:, left:right] += np.einsum("lb,nlb->nb", gone[k], w[: n_max - k])
         w[1:] += V[1:] @ pair.enter[:, left:right]
-        V[1:] += left_rows
+        V[1:] += back[:-1]
     return rows, columns
 
-# %% ../nbs/21_blocks.ipynb #85870540
+# %% ../nbs/21_blocks.ipynb #a07c7eea
 class LaneSums(NamedTuple):
     "Sums over cycles, by lane, and by row and column where asked for."
 
     lanes: np.ndarray  # (n_max, lanes)
-    rows: list  # for each block of rows (n_max, rows), or None
+    rows: dict  # number of a block -> sums through its rows (n_max, rows); or None
     columns: np.ndarray  # (n_max, Q), or None
 
 
@@ -134,7 +131,7 @@ def even_edges(
     "Edges of blocks of nearly equal size."
     return np.arange(blocks + 1) * count // blocks
 
-# %% ../nbs/21_blocks.ipynb #b89fa44b
+# %% ../nbs/21_blocks.ipynb #335db79e
 class Balance(NamedTuple):
     "A power of two for the matrices, and what the sums are to be divided by."
 
@@ -156,10 +153,10 @@ def balance(
     "How to keep sums over so many cycles in the range of doubles."
     n_max, top = len(numbers), numbers[-1]
     shift = -round(top.bit_length() / (2 * n_max)) if top.bit_length() > 500 else 0
-    units = [math.ldexp(1.0, 0)] * n_max
+    units = []
     for n, number in enumerate(numbers, 1):
         extra = max(number.bit_length() - 60, 0)
-        units[n - 1] = math.ldexp(number >> extra, extra + 2 * n * shift)
+        units.append(math.ldexp(number >> extra, extra + 2 * n * shift))
     return Balance(shift, np.array(units))
 
 # %% ../nbs/21_blocks.ipynb #75a38192
@@ -182,10 +179,10 @@ def _exact_sums(pair, n_max, row_edges, edges, shares):
         base = row_edges[first]
         close = pair.enter[base : row_edges[last]]
 
-        def starts(a, part, base=base, last=last, lanes=len(close)):
+        def starts(a, part, base=base, last=last, close=close):
             if a >= last:
                 return None
-            own = np.zeros((lanes, part.shape[0]))
+            own = np.zeros((len(close), part.shape[0]))
             at = np.arange(part.shape[0])
             own[row_edges[a] - base + at, at] = 1
             return own

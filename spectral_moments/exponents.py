@@ -19,7 +19,7 @@ from .checks import check_count
 from .results import EstimateWarning, new_axes
 from .spectrum import moments_and_covariance
 
-# %% ../nbs/13_exponents.ipynb #36c2bfe1
+# %% ../nbs/13_exponents.ipynb #d0c1010c
 def power_moments(
     theta,  # (exponent a, log scale)
     n,  # orders, an array of any shape, each times a above one
@@ -29,7 +29,7 @@ def power_moments(
     s = theta[0] * n
     return n * theta[1] + np.log(zeta(s) - (zeta(s, rank + 1.0) if rank < np.inf else 0))
 
-
+# %% ../nbs/13_exponents.ipynb #ee453b98
 def exponential_moments(
     theta,  # (rate a, log scale)
     n,  # orders, an array of any shape
@@ -37,7 +37,7 @@ def exponential_moments(
     "Logarithm of the moments of c exp(-a (i - 1))."
     return n * theta[1] - np.log(-np.expm1(-theta[0] * n))
 
-
+# %% ../nbs/13_exponents.ipynb #1b264fca
 def broken_moments(
     theta,  # (first exponent a, second exponent b, log scale)
     n,  # orders, an array of any shape
@@ -48,7 +48,7 @@ def broken_moments(
     rest = at ** ((theta[1] - theta[0]) * n) * zeta(theta[1] * n, at + 1.0)
     return n * theta[2] + np.log(first + rest)
 
-# %% ../nbs/13_exponents.ipynb #08b7b2f1
+# %% ../nbs/13_exponents.ipynb #ce64017b
 #: highest order that is fitted unless asked for, and share added to the diagonal of 1/W
 LAST_ORDER, RIDGE = 5, 0.005
 
@@ -71,7 +71,7 @@ def _derivative(law, theta, n):
     h = 1e-5 * np.eye(len(theta))
     return np.stack([(law(theta + e, n) - law(theta - e, n)) / 2e-5 for e in h], axis=1)
 
-
+# %% ../nbs/13_exponents.ipynb #1844bc6d
 def fit_law(
     law,  # function (theta, n) -> log m(n)
     y,  # logarithms of the moments with their bias removed, shape (k,)
@@ -92,7 +92,7 @@ def fit_law(
     W_G = np.linalg.solve(root @ root.T, G)
     return theta, np.linalg.pinv(G.T @ W_G, rcond=1e-12) @ W_G.T, G
 
-
+# %% ../nbs/13_exponents.ipynb #e2938799
 def goodness_of_fit(
     residual,  # y - f(theta), shape (k,)
     R,  # relative covariance of the moments, shape (k, k)
@@ -184,7 +184,7 @@ class LawFit:
         ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
         return ax
 
-# %% ../nbs/13_exponents.ipynb #a38ce7e8
+# %% ../nbs/13_exponents.ipynb #0fd70661
 #: breaks that are tried, the best of which counts as a fitted parameter
 BREAKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
@@ -204,7 +204,7 @@ def usable_orders(
     bad = [int(x) for x in n if x > len(m) or not good[x - 1]]
     if bad or len(set(n.tolist())) < fewest:
         raise ValueError(
-            f"{len(set(n.tolist())) - len(bad)} usable orders from 2 on"
+            f"only {len(set(n.tolist())) - len(bad)} usable from order 2 on"
             + (f" (not usable: {bad})" if bad else "")
             + f", and this law needs {fewest}; measure more rows and columns"
         )
@@ -212,7 +212,7 @@ def usable_orders(
     m = m[n - 1]
     return n, m, C[np.ix_(n - 1, n - 1)] / np.multiply.outer(m, m)
 
-
+# %% ../nbs/13_exponents.ipynb #e7911b43
 def power_law(
     est,  # an estimate with .values, .stderr and .covariance
     orders=None,  # orders to fit, each at least 2; None: 2 to the last usable, at most 5
@@ -239,7 +239,7 @@ def power_law(
         )
     return fit
 
-# %% ../nbs/13_exponents.ipynb #8eec3717
+# %% ../nbs/13_exponents.ipynb #cee4bc15
 def _fit(est, orders, law, rank):
     "The fit of one law, without warnings."
     if law not in _LAWS:
@@ -282,7 +282,7 @@ def _fit(est, orders, law, rank):
         est,
     )
 
-
+# %% ../nbs/13_exponents.ipynb #c67be52e
 def _broken(y, n, power, bounds, at, V):
     "A broken law with a given break, and how badly it fits."
     law, (a, scale) = partial(broken_moments, at=at), power
@@ -299,7 +299,7 @@ _LAWS = {
     "broken": ("exponent", "second exponent", "scale"),
 }
 
-
+# %% ../nbs/13_exponents.ipynb #73cbc155
 def compare_laws(
     est,  # an estimate with .values, .stderr and .covariance
     orders=None,  # orders to fit; None: from 2 to the last usable one

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SCALINGS', 'POSITIONS', 'FASHION_FILES', 'Scaling', 'Networks', 'Split', 'draw_split', 'train', 'member', 'record',
-           'rms_normalized', 'chain_sums', 'first_moment_powers', 'watch', 'read_idx', 'fashion_folders',
+           'rms_normalized', 'chain_sums', 'first_moment_powers', 'plain_ratio', 'watch', 'read_idx', 'fashion_folders',
            'find_fashion_mnist', 'load_fashion_mnist']
 
 # %% ../nbs/17_feature_learning.ipynb #6abba7a3
@@ -19,7 +19,10 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from . import estimation, spectrum
+from . import estimation
+from .estimation import all_cycles
+from .reduction import reduce
+from .sources import open_source
 from spectral_moments.checks import (
     check_count,
     check_matrix,
@@ -426,6 +429,23 @@ def first_moment_powers(
     return np.mean(sums, axis=0) / np.array(counts, dtype=float)
 
 # %% ../nbs/17_feature_learning.ipynb #8bf7bbfe
+def plain_ratio(
+    phi,  # measurement matrix, shape (P, Q)
+):  # (value, standard error)
+    "Unbiased m(1)^2 over unbiased m(2), with the first-order error of the jackknife."
+    (P, Q), squares = phi.shape, phi**2
+    found = reduce(open_source(phi), "all_cycles", 2, replicates=True)
+    sums = squares.sum(), *(squares.sum(axis) @ squares.sum(axis) for axis in (0, 1))
+    top = (sums[0] ** 2 - sums[1] - sums[2] + (squares**2).sum()) / (
+        P * (P - 1) * Q * (Q - 1)
+    )
+    value, variance = top / all_cycles(phi, 2)[1], 0.0
+    for side in (found.rows, found.columns):
+        step = 2 * side[0] / found.values[0] - side[1] / found.values[1]
+        variance += (1 - 1 / len(step)) * ((step - step.mean()) ** 2).sum()
+    return value, value * math.sqrt(variance)
+
+
 def _measure(phi, n_max, n_permutations, key):
     "Moments, powers of the first, size and participation ratio, all as one vector."
     size = math.sqrt(np.mean(phi**2))
@@ -438,7 +458,7 @@ def _measure(phi, n_max, n_permutations, key):
             estimation.increasing(phi / size, n_max, n_jobs=1, **options()),
             first_moment_powers(phi / size, n_max, **options(1)),
             [size],
-            spectrum.participation_ratio(phi),
+            plain_ratio(phi),
         ]
     )
 

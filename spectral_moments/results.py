@@ -93,20 +93,22 @@ class Estimate:
         "Participation ratio m(1)^2 / m(2), the bias of the ratio removed by the jackknife."
         if len(self.values) < 2 or not self.values[1] > 0:
             return WithError(math.nan, math.nan)
-        (m1, m2), ratio = self.values[:2], self.values[0] ** 2 / self.values[1]
+        m1, m2 = self.values[:2]
+        ratio = m1 / m2 * m1
         if self.replicates is None:
             if self.covariance is None:
                 return WithError(float(ratio), math.nan)
             slope, C = np.array([2 / m1, -1 / m2]), self.covariance[:2, :2]
-            return WithError(
-                float((m1**2 - C[0, 0]) / m2), float(ratio * np.sqrt(slope @ C @ slope))
-            )
+            with np.errstate(invalid="ignore"):
+                relative = slope @ C @ slope
+            error = ratio * math.sqrt(relative) if relative >= 0 else math.inf
+            return WithError(float(ratio - C[0, 0] / m2), float(error))
         value, variance = ratio, 0.0
         for side in self.replicates:
             N, (a, b) = side.shape[1], side[:2]
             if not (b > 0).all():
                 return WithError(math.nan, math.nan)
-            each = a**2 / b
+            each = a / b * a
             value += (N - 1) * (ratio - each.mean())
             variance += (N - 1) / N * ((each - each.mean()) ** 2).sum()
         return WithError(float(value), math.sqrt(variance))
@@ -248,7 +250,7 @@ def difference_test(
         z = np.where(both, near_normal, difference / error)
     return difference, error, 2 * ndtr(-abs(z))
 
-# %% ../nbs/92_results.ipynb #d0c11857
+# %% ../nbs/92_results.ipynb #295fb2ae
 @dataclass(frozen=True, eq=False)
 class Comparison:
     "Several estimates: their differences from the first, in a table, and a plot."
@@ -272,7 +274,8 @@ class Comparison:
         for x in self.rows:
             pair = f"{x['second']} - {x['first']}"
             lines.append(
-                f"{pair:24.24}{x['n']:2d} {x['difference']:12.4g} {x['error']:12.4g} {x['p']:8.2g}"
+                f"{pair:24.24}{x['n']:2d} {x['difference']:12.4g} {x['error']:12.4g} "
+                f"{x['p']:8.2g}"
             )
         return "\n".join(lines)
 
@@ -280,11 +283,17 @@ class Comparison:
         head = "".join(
             f"<th>{x}</th>" for x in ("", "n", "difference", "std. error", "p-value")
         )
-        body = "".join(
-            f"<tr><td>{escape(x['second'])} &minus; {escape(x['first'])}</td><td>{x['n']}</td>"
-            f"<td>{x['difference']:.4g}</td><td>{x['error']:.4g}</td><td>{x['p']:.2g}</td></tr>"
+        cells = (
+            (
+                f"{escape(x['second'])} &minus; {escape(x['first'])}",
+                x["n"],
+                *(f"{x[key]:.4g}" for key in ("difference", "error")),
+                f"{x['p']:.2g}",
+            )
             for x in self.rows
         )
+        rows = ("".join(f"<td>{cell}</td>" for cell in row) for row in cells)
+        body = "".join(f"<tr>{row}</tr>" for row in rows)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def plot(

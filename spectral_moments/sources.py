@@ -6,8 +6,10 @@
 __all__ = ['FEWEST', 'STRIP', 'LOADED', 'SAMPLE', 'MEAN_SHARE', 'Pair', 'Means', 'ratio_means', 'View', 'unit_exponent', 'Source',
            'FileSource', 'open_source', 'look']
 
-# %% ../nbs/20_sources.ipynb #be934af8
+# %% ../nbs/20_sources.ipynb #c4cba06e
 import math
+import mmap
+import tempfile
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -64,7 +66,7 @@ def ratio_means(
         sides.append((N[:, None] - part) / rest)
     return Means(N / D, *sides)
 
-# %% ../nbs/20_sources.ipynb #e074373a
+# %% ../nbs/20_sources.ipynb #a2c1228c
 def _half(trials, gaps):
     "Mean over some trials, 0 where there is none, and where there is one (None: anywhere)."
     if not gaps:
@@ -87,10 +89,12 @@ def _counted(x, known, weight):
     "The matrix and its count: 0 where missing, rows and columns multiplied by weights."
     if known is None and weight is None:
         return x, None
-    count = known * 1.0 if weight is None else weight if known is None else known * weight
+    if known is not None:  # a torch mask times 1.0 would be of single precision
+        known = known.double() if kind_of(known) == "torch" else known * 1.0
+    count = known if weight is None else weight if known is None else known * weight
     return x * count, count
 
-# %% ../nbs/20_sources.ipynb #bba1279b
+# %% ../nbs/20_sources.ipynb #43cac29e
 @dataclass(frozen=True, eq=False)
 class View:
     "A way of looking at a source."
@@ -102,6 +106,10 @@ class View:
     weights: tuple = None  # (row weights, column weights) of the source, either may be None
     row_edges: np.ndarray = None  # where groups of rows begin and end; None: no groups
     column_edges: np.ndarray = None  # where groups of columns begin and end
+
+    def counted(self, source):
+        "Whether something is missing or weighted, so that pairs have counts."
+        return source.gaps or self.weights is not None
 
     def shape(self, source):
         "Number of rows and columns of the pair."
@@ -144,12 +152,12 @@ class View:
             both = [_paired(*two) for two in zip(both, other, strict=True)]
         weight, alone = self._weight(part), self.halves is None
         if weight is not None:
-            weight = np.broadcast_to(weight, both[0][0].shape)
+            weight = weight + 0 * both[0][0]  # lives where the matrix lives
         enter, count = _counted(*both[0], weight)
         leave, other = (enter, count) if alone else _counted(*both[1], weight)
         return Pair(enter, leave, None if count is None else (count, other))
 
-# %% ../nbs/20_sources.ipynb #32dd132b
+# %% ../nbs/20_sources.ipynb #54a56ce0
 def unit_exponent(
     largest,  # largest absolute entry
     squares,  # sum of the squares of the entries divided by `largest`
@@ -183,7 +191,11 @@ class Source:
         "Some rows of all trials."
         return self.trials[:, rows]
 
-# %% ../nbs/20_sources.ipynb #1d83bfe9
+    def row_sizes(self):
+        "Sum of squares of each row, up to a factor."
+        return np.asarray(np.nansum(self.trials * self.trials, axis=(0, 2)))
+
+# %% ../nbs/20_sources.ipynb #58cbe0d3
 STRIP = 2**24  # bytes of a file that are read at once
 
 
@@ -200,10 +212,14 @@ class FileSource:
         self.shape = (1, *phi.shape) if len(phi.shape) == 2 else tuple(phi.shape)
         T, P, Q = self.shape
         self.height = max(1, STRIP // (8 * T * Q))
-        self.exponent, self.gaps = 0, False
+        self.exponent, self.gaps, sizes = 0, False, []
+        if not isinstance(phi, np.memmap):  # rows in random order want a file of rows
+            self.phi = self._mapped()
         largest, squares, seen = 0.0, 0.0, 0
         for start in range(0, P, self.height):
-            x = check_trials(self._strip(start, start + self.height), missing=True)
+            x = check_trials(self._strip(start, start + self.height), missing=None)
+            with np.errstate(over="ignore"):
+                sizes.append(np.nansum(x**2, axis=(0, 2)))
             known = x[~np.isnan(x)]
             self.gaps |= known.size < x.size
             top = float(abs(known).max(initial=0.0))
@@ -214,6 +230,20 @@ class FileSource:
         if not seen:
             raise ValueError("phi has only NaN entries; nothing was observed")
         self.exponent = unit_exponent(largest, squares, seen)
+        self._sizes = np.concatenate(sizes)
+
+    def row_sizes(self):
+        "Sum of squares of each row, up to a factor."
+        return self._sizes
+
+    def _mapped(self):
+        "A copy in a temporary file that is gone when it is closed."
+        with tempfile.TemporaryFile() as file:  # the map keeps it
+            copy = np.memmap(file, dtype=float, shape=self.shape)
+        for start in range(0, self.shape[1], self.height):
+            rows = slice(start, start + self.height)
+            copy[:, rows] = self._strip(rows.start, rows.stop)
+        return copy
 
     def _strip(self, start, stop):
         "Neighbouring rows of all trials, as they are."
@@ -234,9 +264,12 @@ class FileSource:
                 first, last = ranked[low], ranked[high - 1] + 1
                 strip = self._strip(int(first), int(last))
                 out[:, order[low:high]] = strip[:, ranked[low:high] - first]
+        pages = getattr(self.phi, "_mmap", None)
+        if pages is not None and self.phi.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+            pages.madvise(mmap.MADV_DONTNEED)  # what was read need not stay
         return np.ldexp(out, -self.exponent, out=out)
 
-# %% ../nbs/20_sources.ipynb #a26559de
+# %% ../nbs/20_sources.ipynb #decabd9b
 LOADED = 2**26  # bytes of a file up to which it is simply loaded
 
 
@@ -257,15 +290,14 @@ def _dask_source(phi):
         )
     if phi.ndim not in (2, 3) or np.isnan(phi.shape).any() or 0 in phi.shape:
         raise ValueError(
-            f"phi is a Dask array of shape {phi.shape}; it must have 2 axes (inputs, features) "
-            "or 3 (trials, inputs, features) of known, positive length: "
+            f"phi is a Dask array of shape {phi.shape}; it must have 2 axes (inputs, "
+            "features) or 3 (trials, inputs, features) of known, positive length: "
             "phi.compute_chunk_sizes() finds them"
         )
     check_dtype(phi.dtype)
     phi = phi if phi.ndim == 3 else phi[None]
-    phi = phi.rechunk({0: -1, 2: -1}).map_blocks(
-        _checked_chunk, dtype=float, meta=np.empty((0, 0, 0))
-    )
+    phi = phi.map_blocks(_checked_chunk, dtype=float, meta=np.empty((0, 0, 0)))
+    phi = phi.rechunk({0: -1, 1: tuple(size for size in phi.chunks[1] if size), 2: -1})
     largest, known = abs(phi), ~da.isnan(phi)
     largest, count = da.compute(da.nanmax(largest), known.sum())
     if not count:
@@ -290,7 +322,7 @@ def _checked_chunk(chunk, block_info=None):
         raise ValueError("phi has infinite entries; remove or repair those rows or columns")
     return chunk.astype(float)
 
-# %% ../nbs/20_sources.ipynb #55775af7
+# %% ../nbs/20_sources.ipynb #27be8931
 def open_source(
     phi,  # matrix (P, Q) or trials (T, P, Q): array-like, file, Dask array, torch tensor
 ):  # `Source` or `FileSource`
@@ -304,11 +336,12 @@ def open_source(
     gaps = bool(np.isnan(trials.min()))
     known = trials[~np.isnan(trials)] if gaps else trials
     largest = float(max(known.max(), -known.min()))
-    squares = float(np.vdot(known / (largest or 1), known / (largest or 1)))
+    shares = (known / (largest or 1)).ravel()
+    squares = float(shares @ shares)
     exponent = unit_exponent(largest, squares, known.size)
     return Source(np.ldexp(trials, -exponent), exponent, gaps)
 
-# %% ../nbs/20_sources.ipynb #eecc6623
+# %% ../nbs/20_sources.ipynb #27f5a4b7
 SAMPLE = 512  # rows and columns that are looked at
 MEAN_SHARE = 1 / 3  # the share of m(1) from which the mean over inputs is worth a note
 
@@ -324,8 +357,7 @@ def _mean_share(x, known):
 
 def _copies(x):
     "How many rows are exact copies of another row."
-    _, count = np.unique(x, axis=0, return_counts=True)
-    return int((count - 1).sum())
+    return len(x) - len({row.tobytes() for row in x + 0.0})
 
 
 def _alike(x):
@@ -337,12 +369,13 @@ def _alike(x):
     error = math.hypot(near.std(), far.std()) / math.sqrt(len(far))
     return near.mean() - far.mean(), error
 
-# %% ../nbs/20_sources.ipynb #1a0f20b0
+# %% ../nbs/20_sources.ipynb #45e40c5c
 def look(
     source,  # a source
     *,
     center=False,  # whether the mean is removed anyway
     order=True,  # whether the order of the rows is that of the measurement
+    grouped=False,  # whether it is known what belongs together
 ):  # generator of sentences
     "Doubts about the data, from a sample of it."
     T, P, Q = source.shape
@@ -363,33 +396,38 @@ def look(
         )
     if T > 1:
         yield from _trial_doubts(trials)
-    if x.shape[0] > 3 and (copies := _copies(x)):
+    seen = x[known.any(1)]
+    if not grouped and len(seen) > 3 and (copies := _copies(seen)):
         yield (
-            f"{copies} of {x.shape[0]} rows are exact copies of others, and copies are not "
+            f"{copies} of {len(seen)} rows are exact copies of others, and copies are not "
             "independent inputs: drop them, or name what belongs together by groups"
         )
-    elif order and x.shape[0] > 19:
+    elif order and not grouped and len(x) > 19:
         start = (P - len(x)) // 2
         near = np.asarray(source.take(slice(start, start + len(x))))[:, :, columns]
         more, error = _alike(_half(near, source.gaps)[0])
         if more > 0.1 and more > 5 * error:
             yield (
-                "neighbouring rows are more alike than distant ones: harmless if the rows were "
-                "sorted; if they follow each other in time they are not independent inputs: "
+                "neighbouring rows are more alike than distant ones: harmless if the rows "
+                "were sorted; if they follow each other in time they are not independent: "
                 "name what belongs together by groups, or take rows far apart"
             )
 
 
 def _trial_doubts(trials):
     "Doubts about repeats."
+    trials = [trial for trial in trials if not np.isnan(trial).all()]
+    if len(trials) < 2:
+        return
     first = np.nan_to_num(trials[0])
     if all(np.array_equal(first, np.nan_to_num(other)) for other in trials[1:]):
         yield "all trials are the same: copies of one measurement cannot remove its noise"
         return
-    norms = np.sqrt(np.nanmean(trials**2, axis=(1, 2)))
+    norms = np.sqrt([np.nanmean(trial**2) for trial in trials])
     if norms.max() > 1.25 * norms.min():
         yield (
-            f"the trials differ in size by a factor of {norms.max() / max(norms.min(), 1e-300):.2f}; "
+            f"the largest trial is {norms.max() / max(norms.min(), 1e-300):.3g} times the "
+            "smallest; "
             "a gain that differs between trials is not noise that averages out: normalise "
             "the trials"
         )

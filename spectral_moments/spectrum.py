@@ -6,11 +6,9 @@
 __all__ = ['SMOOTHING', 'COPIES', 'SHRINKAGE', 'moment_grid', 'moments_and_covariance', 'upper_end', 'nearest_point', 'Spectrum',
            'feasible', 'Bounds', 'operator_norm', 'ridge_series', 'effective_dimension', 'spectral_bounds',
            'eigenvalue_bounds', 'spectral_measure', 'recover_eigenvalues', 'constant_eigenvalues', 'recovery_bound',
-           'squared_moments', 'WithError', 'renyi_dimension', 'participation_ratio', 'Sweep', 'dimension_sweep',
-           'plot_dimensions']
+           'renyi_dimension', 'participation_ratio', 'Sweep', 'dimension_sweep', 'plot_dimensions']
 
-# %% ../nbs/12_spectrum.ipynb #bcd0005d
-import warnings
+# %% ../nbs/12_spectrum.ipynb #51d8b449
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -20,11 +18,10 @@ from scipy.optimize import linprog, nnls
 from spectral_moments.checks import (
     check_count,
     check_flag,
-    check_matrix,
     check_random_state,
     check_trials,
 )
-from .results import new_axes
+from .results import WithError, new_axes
 from .uncertainty import interval, moment_ratio
 
 # %% ../nbs/12_spectrum.ipynb #ad0e1a9b
@@ -55,7 +52,7 @@ def _positive_number(value, name, meaning):
         raise ValueError(f"{name} = {value} must be positive and finite: it is {meaning}")
     return value
 
-# %% ../nbs/12_spectrum.ipynb #2fd5d79b
+# %% ../nbs/12_spectrum.ipynb #a3efaed1
 #: noise of the copies in standard errors, their number, share of the identity in S
 SMOOTHING, COPIES, SHRINKAGE = 0.5, 64, 0.05
 
@@ -69,7 +66,7 @@ def moment_grid(
     s = np.unique(np.concatenate([even, geometric]))
     return s[np.append(True, np.diff(s) > 1e-6 * s[1:])]  # no two points alike
 
-
+# %% ../nbs/12_spectrum.ipynb #247a08f1
 def moments_and_covariance(
     est,  # an estimate with .values, .stderr and perhaps .covariance
 ):  # (values, covariance) of the leading orders whose error is known
@@ -89,7 +86,7 @@ def moments_and_covariance(
     covariance[np.diag_indices(k)] = stderr**2
     return m[:k], covariance
 
-# %% ../nbs/12_spectrum.ipynb #e7f0ccce
+# %% ../nbs/12_spectrum.ipynb #81adb4d2
 def upper_end(
     m,  # estimated moments
     stderr,  # their standard errors
@@ -98,7 +95,7 @@ def upper_end(
     n, high = np.arange(1, len(m) + 1), m + 2 * stderr
     return float((high[high > 0] ** (1 / n[high > 0])).min())
 
-
+# %% ../nbs/12_spectrum.ipynb #91902012
 def nearest_point(
     point,  # target, shape (k,)
     rows,  # generators of the cone as columns, shape (k, G)
@@ -111,7 +108,7 @@ def nearest_point(
     span = np.linalg.qr(A[:, weights > 0])[0]
     return weights / size, root @ (span @ span.T) @ np.linalg.inv(root)
 
-# %% ../nbs/12_spectrum.ipynb #f3d10c70
+# %% ../nbs/12_spectrum.ipynb #005482c6
 @dataclass(frozen=True, eq=False)
 class Spectrum:
     "Feasible moments and the measure that has them."
@@ -151,6 +148,15 @@ class Spectrum:
         count = max(1, round(rank[-1])) if count is None else check_count(count, "count")
         total = np.append(0, (number * s).cumsum())  # of the eigenvalues up to that rank
         return np.diff(np.interp(np.arange(count + 1), rank, total))
+
+    def __str__(self):
+        lines = ["Feasible moments\nn     unbiased     feasible   std. error"]
+        rows = zip(self.est.values, self.values, self.stderr)
+        lines += [
+            f"{n}" + "".join(f"{x:13.4g}" for x in row) for n, row in enumerate(rows, 1)
+        ]
+        top = " ".join(f"{x:.3g}" for x in self.eigenvalues(5))
+        return "\n".join([*lines, f"first eigenvalues {top}"])
 
     def plot(
         self,
@@ -197,7 +203,7 @@ def feasible(
     values = rows @ nu * stderr
     return Spectrum(values, stderr, C, H @ C @ H.T, upper * s, upper * nu, est)
 
-# %% ../nbs/12_spectrum.ipynb #509fa881
+# %% ../nbs/12_spectrum.ipynb #4d13d957
 class Bounds(NamedTuple):
     "Two numbers with the truth between them, at a stated level."
 
@@ -215,7 +221,7 @@ def _boxes(moments, level):
     k = int(np.isfinite(stderr).cumprod().sum())  # orders up to the first unknown error
     if k == 0:
         raise ValueError("stderr of m(1) is not finite; measure more rows and columns")
-    return interval(m[:k], stderr[:k], level=1 - (1 - level) / k, scale="root")
+    return interval(m[:k], stderr[:k], level=1 - (1 - level) / k)
 
 # %% ../nbs/12_spectrum.ipynb #5fd1e78d
 def operator_norm(
@@ -326,7 +332,7 @@ def _moment_problem(objective, rows, low, high):
         )
     return [objective @ nu for nu in ends]
 
-# %% ../nbs/12_spectrum.ipynb #d65cf3a3
+# %% ../nbs/12_spectrum.ipynb #9da7ca88
 def _scaled_boxes(moments, level, upper, s):
     "Rows s^(n-1), and intervals of m(n) / upper^n made good for the grid s."
     low, high = _boxes(moments, level)
@@ -335,7 +341,7 @@ def _scaled_boxes(moments, level, upper, s):
     bend = k * (k - 1) * s[1:] ** np.maximum(k - 2, 0)
     return s**k, low, high + high[0] * (np.diff(s) ** 2 / 8 * bend).max(axis=1)
 
-
+# %% ../nbs/12_spectrum.ipynb #3a14e9e3
 def spectral_bounds(
     moments,  # m(1), ..., m(k) as an array, or an estimate with .values and .stderr
     function,  # takes an array of eigenvalues to an array; zero at zero
@@ -369,7 +375,7 @@ def spectral_bounds(
         below, above = min(below, limit), max(above, limit)
     return Bounds(float(below), float(above))
 
-
+# %% ../nbs/12_spectrum.ipynb #b50cb364
 def _limit_at_zero(per_trace):
     "Limit of f(s) / s at zero, by extrapolation; infinite if its steps do not shrink."
     far, near, nearer = per_trace(np.array([1e-6, 1e-9, 1e-12]))
@@ -378,7 +384,7 @@ def _limit_at_zero(per_trace):
         return np.copysign(np.inf, step)
     return nearer + step * step / (before - step) if before != step else nearer
 
-# %% ../nbs/12_spectrum.ipynb #a8f9ff46
+# %% ../nbs/12_spectrum.ipynb #20f4ce3e
 def eigenvalue_bounds(
     moments,  # m(1), ..., m(k) as an array, or an estimate with .values and .stderr
     count,  # highest rank
@@ -407,7 +413,7 @@ def eigenvalue_bounds(
         high[beyond:] = np.minimum(high[beyond:], upper * s[j])
     return low, high
 
-
+# %% ../nbs/12_spectrum.ipynb #e3c4d590
 def _count_range(s, j, rows, low, high):
     "Fewest and most eigenvalues at the points s[j], s[j + 1], ... of the grid."
     number = np.append(np.zeros(j), 1 / s[j:])
@@ -516,92 +522,7 @@ def recovery_bound(
     grid = k * (k + 1) / (4 * (n_grid - 1))
     return upper * d * (np.pi / (k + 1) + amplified * (2 * E + grid) + 1 / d)
 
-# %% ../nbs/12_spectrum.ipynb #49584de6
-def _pr_coefficients(P, center):
-    "Coefficients of t_1, t_2, t_3 in m(1)^2 and in m(2), shape (2, 3)."
-    p2 = 1 / (P * (P - 1))
-    if not center:
-        return np.array([[p2, 0, -p2], [0, p2, -p2]])
-    p3 = p2 / (P - 2)
-    p4, last = p3 / (P - 3), -p2 - 4 * p3 - 6 * p3 / (P - 3)
-    return np.array([[p2 + 2 * p3 + p4, 2 * p4, last], [p4, p2 + 2 * p3 + 2 * p4, last]])
-
-
-def squared_moments(
-    phi,  # measurement matrix, shape (P, Q)
-    *,
-    center=False,  # of the operator whose features have their mean over inputs removed
-):  # array of two: unbiased estimates of m(1)^2 and of m(2)
-    "Numerator and denominator of the participation ratio, `eq-pr-terms`."
-    sums, _, _ = _pr_sums(*_pr_matrix(phi, center))
-    Q = np.shape(phi)[-1]
-    return _pr_coefficients(np.shape(phi)[-2], center) @ sums / (Q * (Q - 1))
-
-# %% ../nbs/12_spectrum.ipynb #95eef24b
-def _pr_matrix(phi, center):
-    "The checked matrix, its column means removed if `center`."
-    phi = check_matrix(phi)
-    P, Q = phi.shape
-    rows = 4 if center else 2
-    if min(P - rows, Q - 2) < 0:
-        raise ValueError(
-            f"phi is {P} x {Q}; this takes at least {rows} distinct rows and 2 columns"
-        )
-    return (phi - phi.mean(axis=0) if center else phi), center
-
-
-def _pr_sums(x, center):
-    "t_1, t_2, t_3 of `eq-pr-sums`: all, without each row (3, P), without each column."
-    P, Q = x.shape
-    y = x**2
-    s, r = y.sum(axis=0), y.sum(axis=1)  # by column, by row
-    x_C = x @ (x.T @ x) if Q < P else (x @ x.T) @ x
-    shared, square = (x * x_C).sum(axis=0), (x * x_C).sum(axis=1)
-    sums = [s.sum() ** 2 - s @ s, shared.sum() - s @ s, r @ r - (y**2).sum()]
-    drop = [s * (s.sum() - s), shared - s**2, y.T @ r - (y**2).sum(axis=0)]
-    v = P / (P - 1) if center else 1.0  # the means follow
-    rest = ((s - v * y) ** 2).sum(axis=1)
-    rows = [
-        (s.sum() - v * r) ** 2 - rest,
-        shared.sum() - 2 * v * square + (v * r) ** 2 - rest,
-        sums[2] - r**2 + (y**2).sum(axis=1),
-    ]
-    return np.array(sums), np.array(rows), np.array(sums)[:, None] - 2 * np.array(drop)
-
-# %% ../nbs/12_spectrum.ipynb #5890e317
-class WithError(NamedTuple):
-    "A number and its standard error."
-
-    value: float
-    stderr: float
-
-
-def _matrix_ratio(phi, center):
-    "Participation ratio of a matrix, with the jackknife over rows and columns."
-    x, center = _pr_matrix(phi, center)
-    P, Q = x.shape
-    sums, rows, columns = _pr_sums(x / (abs(x).max() or 1.0), center)
-    top, bottom = _pr_coefficients(P, center) @ sums / (Q * (Q - 1))
-    if not bottom > 0:
-        warnings.warn(
-            f"the estimate of m(2) is {'negative' if bottom else 'zero'}, and so is of no "
-            "use as a denominator; measure more rows or columns",
-            RuntimeWarning,
-            stacklevel=3,
-        )
-    if bottom == 0:
-        return WithError(np.nan, np.nan)
-    variance = 0.0
-    for parts, N in ((rows, P), (columns, Q)):
-        p, q = (P - 1, Q) if parts is rows else (P, Q - 1)
-        if p < (4 if center else 2) or q < 2:
-            return WithError(float(top / bottom), np.inf)
-        a, b = _pr_coefficients(p, center) @ parts / (q * (q - 1))
-        step = (a - a.mean()) / bottom - (b - b.mean()) * top / bottom**2  # first order
-        variance += (N - 1) / N * (step @ step)
-    return WithError(float(top / bottom), float(np.sqrt(variance)))
-
-# %% ../nbs/12_spectrum.ipynb #66d19739
+# %% ../nbs/12_spectrum.ipynb #6dbc6253
 def renyi_dimension(
     moments,  # m(1), ..., m(k) as an array, or an estimate with .values and .stderr
     order=2,  # order n of the entropy, at least 2; 2 is the participation ratio
@@ -621,23 +542,29 @@ def renyi_dimension(
     value, error = moment_ratio(m[:order], covariance, powers)
     return WithError(float(value), np.nan if stderr is None else float(error))
 
-
+# %% ../nbs/12_spectrum.ipynb #6b50dc0c
 def participation_ratio(
-    data,  # measurement matrix of shape (P, Q), or moments, or an estimate
+    data,  # matrix (P, Q), trials (T, P, Q), NaN where missing; or moments, or an estimate
     *,
-    center=False,  # remove the mean over inputs of each feature; only for a matrix
-):  # (value, stderr), a named tuple; a warning if the estimate of m(2) is not positive
-    "m(1)^2 / m(2): from a matrix both unbiased, from an estimate its Renyi dimension."
-    if not hasattr(data, "stderr") and np.ndim(data) != 1:
-        return _matrix_ratio(data, center)
-    if center:
+    center=False,  # remove the mean over inputs of each feature; not for moments
+    random_state=None,  # None, an int or a numpy Generator, where views are drawn
+):  # (value, stderr), a named tuple; NaN if the estimate of m(2) is not positive
+    "Dimension m(1)^2 / m(2), the bias of the ratio removed by the jackknife."
+    known = hasattr(data, "dimension") or (np.ndim(data) == 1 and len(data) > 0)
+    if known and center:
         raise ValueError(
             "center = True needs the measurement matrix; moments are centred "
             "when they are estimated, not afterwards"
         )
-    return renyi_dimension(data, 2)
+    if hasattr(data, "dimension"):
+        return data.dimension()
+    if known:
+        return renyi_dimension(data, 2)
+    from spectral_moments.estimation import estimate
 
-# %% ../nbs/12_spectrum.ipynb #ced8bd76
+    return estimate(data, 2, center=center, random_state=random_state).dimension()
+
+# %% ../nbs/12_spectrum.ipynb #e1bafd05
 @dataclass(frozen=True, eq=False)
 class Sweep:
     "Dimension of random submatrices against their size."
@@ -661,7 +588,7 @@ class Sweep:
         ax.set(xlabel="rows x columns seen", ylabel="dimension")
         return ax
 
-
+# %% ../nbs/12_spectrum.ipynb #8562b6a0
 def dimension_sweep(
     phi,  # measurement matrix, shape (P, Q), or trials, shape (T, P, Q)
     shares=(0.1, 0.2, 0.4, 0.7),  # of the rows and columns
@@ -686,7 +613,7 @@ def dimension_sweep(
             row[i] = ratio(phi[..., rows[:, None], columns])
     return Sweep(shapes, values, float(ratio(phi)))
 
-
+# %% ../nbs/12_spectrum.ipynb #848a9491
 def plot_dimensions(
     est,  # an estimate with .values, .stderr and .covariance
     ax=None,  # matplotlib axes; None makes new ones

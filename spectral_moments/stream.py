@@ -110,7 +110,7 @@ def extended(
         advance_state(E, x, y, None, triangular=True, n_jobs=n_jobs)
     return Summary(Z, E, summary.n_rows + len(enter), exponent)
 
-# %% ../nbs/24_stream.ipynb #265efd18
+# %% ../nbs/24_stream.ipynb #a8ab97f1
 def _products(first, second):
     "The sums over j of first[j] @ second[k - j], for the orders k of `second`."
     orders = range(len(second))
@@ -124,7 +124,7 @@ def merged(
 ):  # `Summary`
     "Join two neighbouring pieces of a matrix, `eq-merge`."
     if not second.n_rows or not first.n_rows:
-        return first if first.n_rows else second
+        return second if second.n_rows else first
     exponent = max(first.exponent, second.exponent)
     first, second = (_rescaled(s, exponent) for s in (first, second))
     # lanes are where a way began: (order, lane, column)
@@ -151,7 +151,7 @@ def summary_sums(
         means.append(math.ldexp(total, -bits) / (number >> bits) if number else math.nan)
     return np.array(means)
 
-# %% ../nbs/24_stream.ipynb #2214f27f
+# %% ../nbs/24_stream.ipynb #7e7706ab
 POOL = 1024  # rows that are mixed
 BATCH = 256  # rows that are processed together
 SAMPLE, LARGEST = 512, 64  # rows that are kept for the errors: at random, and the largest
@@ -219,7 +219,7 @@ class Stream:
         return self
 
     def _checked(self, rows):
-        "Rows as trials (T, number, Q) with columns in the order of the stream; None for none."
+        "Rows as trials (T, number, Q), columns in the order of the stream; None for none."
         shape = getattr(rows, "shape", None)
         shape = np.shape(rows) if shape is None else tuple(shape)
         if len(shape) == 1 and shape[0]:
@@ -318,8 +318,8 @@ class Stream:
             mine, theirs = getattr(self, what), getattr(other, what)
             if mine != theirs:
                 raise ValueError(
-                    f"{what} is {mine} here and {theirs} in other; only streams of the same "
-                    "features, orders and options can be merged"
+                    f"{what} is {mine} here and {theirs} in other; only streams of the "
+                    "same features, orders and options can be merged"
                 )
         trials = {len(s._state.pool) for s in (self, other) if s._state.pool is not None}
         if len(trials) > 1:
@@ -350,14 +350,14 @@ class Stream:
             means = means / summary_sums(state.counts, self.n_features)
         from spectral_moments.estimation import stream_estimate
 
-        kept, weights = state.sample()
+        kept, stands_for = state.sample()
         return stream_estimate(
             means,
             state.sums.exponent,
             (1 if state.pool is None else len(state.pool), self.n_rows, self.n_features),
             center=self.center,
             kept=kept,
-            weights=weights,
+            stands_for=stands_for,
             stderr=check_flag(stderr, "stderr"),
         )
 
@@ -454,7 +454,7 @@ def _save(stream, path):
     with atomic_write(path) as file:
         np.savez(file, settings=text, **_arrays(stream))
 
-# %% ../nbs/24_stream.ipynb #43f4ba3e
+# %% ../nbs/24_stream.ipynb #74862186
 def _whole(value, name, least=0, most=2**62):
     "A whole number from a file."
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
@@ -462,7 +462,7 @@ def _whole(value, name, least=0, most=2**62):
     return value
 
 
-def _read(content, name, shape):
+def _read(content, name, shape, gaps=False):
     "An array of a file, if it is what it should be; sizes of None are free but bounded."
     with content.zip.open(f"{name}.npy") as file:
         first = np.lib.format.read_magic(file) == (1, 0)
@@ -480,9 +480,37 @@ def _read(content, name, shape):
     if stored.file_size < 8 * math.prod(found):
         raise ValueError(f"{name} is cut short")
     array = np.ascontiguousarray(content[name])
-    if np.isinf(array).any():
-        raise ValueError(f"{name} has infinite entries")
+    if not np.isfinite(array).all() and not (gaps and not np.isinf(array).any()):
+        raise ValueError(f"{name} has entries that are not finite")
     return array
+
+
+def _summary(content, name, told, shape):
+    "A summary from a file; None if there is none."
+    if told is None:
+        return None
+    rows, exponent = told
+    parts = [
+        state_from(_read(content, f"{name}_{part}", shape))
+        if part == "Z" or f"{name}_{part}" in content.files
+        else None
+        for part in ("Z", "E")
+    ]
+    rows, exponent = _whole(rows, "n_rows"), _whole(exponent, "exponent", -5000, 5000)
+    return Summary(*parts, rows, exponent)
+
+
+def _check_rows(state, center):
+    "Refuse a state whose parts speak of different numbers of rows."
+    inside = state.sums.n_rows * (2 if center else 1)
+    waiting = 0 if state.pool is None else state.pool.shape[1]
+    fits = inside + waiting <= state.n_seen if center else inside + waiting == state.n_seen
+    if state.n_seen:
+        fits = fits and state.kept is not None and 0 < state.kept.shape[1] <= state.n_seen
+    if state.counts is not None:
+        fits = fits and state.counts.n_rows == state.sums.n_rows
+    if not fits:
+        raise ValueError(f"its parts do not add up to {state.n_seen} rows")
 
 
 def _load(cls, path, n_jobs):
@@ -512,28 +540,19 @@ def _restored(cls, settings, content, n_jobs):
         raise ValueError("its generator is unknown")
     rng = np.random.Generator(kind())
     rng.bit_generator.state = settings["rng"]
-    summaries = {}
-    for name in ("sums", "counts"):
-        if settings[name] is None:
-            summaries[name] = None
-            continue
-        rows, exponent = settings[name]
-        parts = [
-            state_from(_read(content, f"{name}_{part}", square))
-            if f"{name}_{part}" in names
-            else None
-            for part in ("Z", "E")
-        ]
-        summaries[name] = Summary(
-            *parts, _whole(rows, "n_rows"), _whole(exponent, "exponent", -5000, 5000)
-        )
+    sums, counts = (
+        _summary(content, name, settings[name], square) for name in ("sums", "counts")
+    )
+    if sums is None:
+        raise ValueError("its sums are missing")
     pool = kept = keys = None
     if "pool" in names:
-        pool = _read(content, "pool", (None, None, Q))
-        kept = _read(content, "kept", (len(pool), None, Q))
+        pool = _read(content, "pool", (None, None, Q), gaps=True)
+        kept = _read(content, "kept", (len(pool), None, Q), gaps=True)
         keys = _read(content, "keys", (2, kept.shape[1]))
     seen = _whole(settings["n_seen"], "n_seen")
     options = dict(center=settings["center"], shuffle=settings["shuffle"])
     stream = cls(Q, n_max, mergeable=False, random_state=rng, n_jobs=n_jobs, **options)
-    stream._state = _State(summaries["sums"], summaries["counts"], pool, kept, keys, seen)
+    stream._state = _State(sums, counts, pool, kept, keys, seen)
+    _check_rows(stream._state, stream.center)
     return stream

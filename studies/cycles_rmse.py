@@ -7,7 +7,7 @@ import numpy as np
 
 from spectral_moments.partitions import all_cycles
 from spectral_moments.rbf import RBF
-from spectral_moments.recursion import increasing
+from spectral_moments.estimation import increasing
 
 SEED = 2026
 N_MAX = 5

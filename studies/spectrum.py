@@ -12,7 +12,7 @@ import scipy
 from spectral_moments.one_sided import kong_valiant
 from spectral_moments.operators import Linear, power_sums
 from spectral_moments.rbf import RBF
-from spectral_moments.recursion import increasing
+from spectral_moments.estimation import increasing
 from spectral_moments.spectrum import (
     constant_eigenvalues,
     effective_dimension,

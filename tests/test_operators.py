@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from spectral_moments import Discrete, Linear
+from spectral_moments import Discrete, Linear, PowerLaw, increasing
 from spectral_moments.operators import newton_eigenvalues, power_sums, stieltjes_poles
 
 TABLES = hnp.arrays(
@@ -78,3 +78,20 @@ def test_newton_and_stieltjes_agree():
     poles, multiplicities = stieltjes_poles(power_sums(known, 6))
     np.testing.assert_allclose(poles, known, rtol=1e-8)
     np.testing.assert_allclose(multiplicities, 1, rtol=1e-6)
+
+
+def test_power_law_process():
+    law = PowerLaw(1.5, 30, scale=0.2)
+    np.testing.assert_allclose(law.eigenvalues(40)[:30], 0.2 * np.arange(1.0, 31) ** -1.5)
+    assert law.eigenvalues(40)[30:].max() == 0 and len(law.eigenvalues()) == 30
+    np.testing.assert_allclose(law.moments(4), power_sums(law.eigenvalues(), 4))
+    assert law.sample(3, 4, 1).shape == (3, 4)
+    np.testing.assert_array_equal(law.sample(3, 4, 1), law.sample(3, 4, 1))
+    draws = [increasing(law.sample(20, 25, seed), 3, n_jobs=1) for seed in range(400)]
+    error = np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
+    assert (abs(np.mean(draws, axis=0) - law.moments(3)) < 4 * error).all()
+    for bad in (dict(exponent=-1), dict(exponent=np.inf), dict(exponent=1, scale=0)):
+        with pytest.raises(ValueError):
+            PowerLaw(**bad)
+    with pytest.raises(ValueError, match="rank"):
+        PowerLaw(1.0, 0)

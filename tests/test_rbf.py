@@ -13,12 +13,15 @@ from numpy.testing import assert_allclose
 from spectral_moments.figures import mean_and_error
 from spectral_moments.rbf import (
     RBF,
+    ReLU,
     hermite_functions,
     lightest_indices,
     log_moments,
     log_rates,
     principal_axes,
+    relu_levels,
 )
+from spectral_moments.estimation import increasing
 
 EXTREMES = [10.0**k for k in range(-12, 13)] + [0.3, 0.75, 1.9999, 2.0, 2.0001, 4.0]
 
@@ -395,3 +398,30 @@ def test_log_moments_of_one_dimension_add_up():
     assert_allclose(
         log_moments(eta, 9), sum(log_moments(np.array([e]), 9) for e in eta), rtol=1e-14
     )
+
+
+@pytest.mark.parametrize("dim", [3, 4, 7, 20])
+def test_relu_process(dim):
+    process = ReLU(dim, scale=2.0)
+    values = process.eigenvalues(300)
+    assert (np.diff(values) <= 0).all() and values.min() > 0
+    np.testing.assert_allclose(
+        values[0], 2 * (process.moments(60)[-1] / 2**60) ** (1 / 60), rtol=1e-6
+    )
+    m = process.moments(4)
+    assert m[0] == 2 and (values.sum() < 2)
+    np.testing.assert_allclose((values[:, None] ** [2, 3, 4]).sum(axis=0), m[1:], rtol=1e-3)
+    draws = [increasing(process.sample(20, 25, seed), 3, n_jobs=1) for seed in range(300)]
+    error = np.std(draws, axis=0, ddof=1) / np.sqrt(len(draws))
+    assert (abs(np.mean(draws, axis=0) - process.moments(3)) < 4 * error).all()
+
+
+def test_relu_multiplicities():
+    values, sizes = relu_levels(3, 10)
+    np.testing.assert_array_equal(sizes, [1, 3, 5, 9, 13, 17, 21])  # 2 l + 1
+    assert sizes @ values < 1 < sizes @ values + 0.01
+    assert len(ReLU(10).eigenvalues(1)) == 1
+    with pytest.raises(ValueError, match="dim"):
+        ReLU(2)
+    with pytest.raises(ValueError, match="scale"):
+        ReLU(3, scale=-1)

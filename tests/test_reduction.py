@@ -346,8 +346,8 @@ def agree(source, other, name, **options):
         reduce(s, name, 3, rng=np.random.default_rng(8), **options) for s in (source, other)
     )
     np.testing.assert_allclose(two.values, one.values, rtol=1e-9)
-    assert FAMILIES[name].honest == (one.rows is not None)
-    if two.rows is not None:  # increasing cycles on a cluster have no replicates
+    assert FAMILIES[name].honest or one.rows is None
+    if one.rows is not None and two.rows is not None:  # not on a cluster
         np.testing.assert_allclose(two.rows, one.rows, rtol=1e-7, atol=1e-12)
         np.testing.assert_allclose(two.columns, one.columns, rtol=1e-7, atol=1e-12)
 

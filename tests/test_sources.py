@@ -281,4 +281,4 @@ def test_doubts():
     assert "neighbouring rows" in doubts(walk, center=True)
     assert "all trials are the same" in doubts(np.stack([x, x]))
     gains = x[None] * np.array([1.0, 2.0])[:, None, None] + normal((2, 60, 40), 19)
-    assert "differ in size" in doubts(gains)
+    assert "normalise the trials" in doubts(gains)

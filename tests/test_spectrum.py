@@ -11,21 +11,30 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import spectral_moments as sm
 from spectral_moments.operators import Discrete, Linear, power_sums
 from spectral_moments.partitions import distinct_sums
 from spectral_moments.rbf import RBF
-from spectral_moments.recursion import increasing
+from spectral_moments.estimation import increasing
 from spectral_moments.spectrum import (
     Bounds,
     WithError,
     constant_eigenvalues,
+    dimension_sweep,
     effective_dimension,
+    eigenvalue_bounds,
+    feasible,
+    moment_grid,
+    moments_and_covariance,
+    nearest_point,
     operator_norm,
     participation_ratio,
+    plot_dimensions,
     recover_eigenvalues,
     recovery_bound,
     renyi_dimension,
     ridge_series,
+    spectral_bounds,
     spectral_measure,
     squared_moments,
 )
@@ -466,3 +475,176 @@ def test_a_failed_solve_says_so(monkeypatch):
     failed.status = 2
     with pytest.raises(RuntimeError, match="rounding made it infeasible"):
         recover_eigenvalues([1.0, 0.5], 3, upper=1.0)
+
+
+# --- feasible moments ---
+
+
+def with_errors(m, error=0.05):
+    return SimpleNamespace(values=np.asarray(m), stderr=error * abs(np.asarray(m)))
+
+
+def is_feasible(m):
+    "Hankel matrices of a moment sequence are positive semidefinite, up to rounding."
+    if m[1] == 0:
+        return not m[1:].any()
+    scaled = m / (m[-1] / m[-2]) ** np.arange(1, len(m) + 1)
+    for first in (0, 1):
+        size = (len(m) - first + 1) // 2
+        H = scaled[np.add.outer(np.arange(size), np.arange(size)) + first]
+        if np.linalg.eigvalsh(H).min() < -1e-9 * np.trace(H):
+            return False
+    return True
+
+
+@given(spectra, st.integers(2, 7), st.integers(0, 1000))
+@settings(max_examples=40, deadline=None)
+def test_feasible_moments_are_moments(eigenvalues, k, seed):
+    rng, m = np.random.default_rng(seed), power_sums(eigenvalues, k)
+    stderr = m * np.linspace(0.05, 1.5, k)
+    noisy = m + stderr * rng.standard_normal(k)
+    noisy[0] = abs(noisy[0])
+    found = feasible(SimpleNamespace(values=noisy, stderr=stderr))
+    assert (found.values >= 0).all() and is_feasible(found.values)
+    n = np.arange(k)
+    np.testing.assert_allclose(
+        found.grid ** n[:, None] @ found.trace, found.values, rtol=1e-9
+    )
+    assert found.trace.min() >= 0 and (np.diff(found.eigenvalues(20)) <= 1e-12).all()
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e7])
+def test_feasible_scales(scale):
+    est = estimate(RBF(3).sample(40, 60, 1), 5)
+    n = np.arange(1, 6)
+    moved = SimpleNamespace(
+        values=est.values * scale**n,
+        stderr=est.stderr * scale**n,
+        covariance=est.covariance * scale ** np.add.outer(n, n),
+    )
+    one, other = feasible(est), feasible(moved)
+    np.testing.assert_allclose(other.values, one.values * scale**n, rtol=1e-6)
+    np.testing.assert_allclose(other.eigenvalues(5), scale * one.eigenvalues(5), rtol=1e-5)
+
+
+def test_feasible_keeps_good_moments_and_repairs_bad_ones():
+    m = power_sums([1.0, 0.5, 0.2, 0.2], 6)
+    np.testing.assert_allclose(feasible(with_errors(m, 1e-5)).values, m, rtol=1e-4)
+    bad = m.copy()
+    bad[4] = -0.1
+    stderr = m * [0.01, 0.01, 0.01, 0.01, 2.0, 0.01]
+    repaired = feasible(SimpleNamespace(values=bad, stderr=stderr)).values
+    np.testing.assert_allclose(repaired[[0, 1, 2, 3, 5]], m[[0, 1, 2, 3, 5]], rtol=0.03)
+    assert repaired[4] == pytest.approx(m[4], rel=0.05)  # the others tell it
+
+
+def test_nearest_point_is_the_least_squares_solution():
+    rng = np.random.default_rng(3)
+    rows = moment_grid(60) ** np.arange(5)[:, None]
+    S = np.cov(rng.standard_normal((5, 30)))
+    root = np.linalg.cholesky(S)
+    for _ in range(20):
+        y = rng.standard_normal(5) + 1
+        nu, H = nearest_point(y, rows, root)
+        gradient = np.linalg.solve(S, y - rows @ nu) @ rows
+        assert nu.min() >= 0 and gradient.max() < 1e-8
+        np.testing.assert_allclose(H @ y, rows @ nu, atol=1e-8)  # linear near y
+        np.testing.assert_allclose(H @ H, H, atol=1e-7)  # a projection
+
+
+def test_spectrum_is_deterministic_and_keeps_the_errors():
+    est = estimate(RBF(3).sample(40, 60, 2), 5)
+    one, other = feasible(est), feasible(est)
+    np.testing.assert_array_equal(one.values, other.values)
+    np.testing.assert_allclose(one.stderr, est.stderr, rtol=1e-12)
+    spread = np.sqrt(one.linearised.diagonal())
+    assert (spread <= 1.05 * est.stderr).all()
+    low, high = one.interval(0.9)
+    assert (low < one.values).all() and (one.values < high).all()
+    np.testing.assert_array_equal(one.moments, one.values)
+    number = one.measure[1]
+    assert len(one.eigenvalues()) == max(1, round(number.sum()))
+
+
+def test_unknown_orders_are_left_out():
+    m = power_sums([1.0, 0.5, 0.2], 5)
+    est = SimpleNamespace(values=m, stderr=np.append(0.1 * m[:3], [np.nan, np.inf]))
+    assert len(moments_and_covariance(est)[0]) == len(feasible(est).values) == 3
+    with pytest.raises(ValueError, match="standard errors"):
+        feasible(m)
+    with pytest.raises(ValueError, match="not positive"):
+        feasible(SimpleNamespace(values=-m, stderr=m))
+
+
+def test_recovery_without_count_and_upper():
+    est = sm.estimate(sm.PowerLaw(1.0).sample(60, 80, 3), 4, random_state=0)
+    np.testing.assert_array_equal(recover_eigenvalues(est), feasible(est).eigenvalues())
+    np.testing.assert_array_equal(recover_eigenvalues(est, 7), feasible(est).eigenvalues(7))
+    with pytest.raises(ValueError, match="needs count"):
+        recover_eigenvalues(est, upper=1.0)
+    with pytest.raises(ValueError, match="upper"):
+        recover_eigenvalues(est, 3, weights=np.ones(4))
+
+
+# --- bounds ---
+
+
+@given(spectra, st.integers(1, 6))
+@settings(max_examples=20, deadline=None)
+def test_eigenvalues_between_their_bounds(eigenvalues, k):
+    count = len(eigenvalues) + 2
+    low, high = eigenvalue_bounds(power_sums(eigenvalues, k), count, n_grid=60, n_steps=15)
+    truth = np.pad(eigenvalues, (0, 2))
+    assert (low <= truth * (1 + 1e-6)).all() and (truth <= high * (1 + 1e-6)).all()
+    assert (np.diff(low) <= 0).all() and (np.diff(high) <= 1e-12).all()
+
+
+def test_more_moments_tighten_eigenvalues():
+    m = power_sums(1 / np.arange(1.0, 50), 8)
+    widths = [
+        np.subtract(*eigenvalue_bounds(m[:k], 5, upper=1.1)[::-1]).sum() for k in (2, 4, 8)
+    ]
+    assert widths[0] > widths[1] > widths[2]
+
+
+@given(spectra, st.integers(1, 6), st.sampled_from([0, 1, 2, 3]))
+@settings(max_examples=30, deadline=None)
+def test_spectral_functions_between_bounds(eigenvalues, k, which):
+    f = [np.tanh, lambda s: s**1.3, lambda s: s * np.cos(3 * s), lambda s: np.sqrt(s)][
+        which
+    ]
+    low, high = spectral_bounds(power_sums(eigenvalues, k), f, n_grid=80)
+    truth = f(eigenvalues).sum()
+    assert low <= truth + 1e-6 * abs(truth) and truth <= high + 1e-6 * abs(truth)
+
+
+def test_rank_makes_the_entropy_finite():
+    eigenvalues = np.geomspace(1, 0.05, 20)
+    m, total = power_sums(eigenvalues, 5), eigenvalues.sum()
+    entropy = lambda s: -(s / total) * np.log(s / total)
+    free, limited = (spectral_bounds(m, entropy, rank=rank) for rank in (None, 50))
+    assert free.high == np.inf and limited.high < np.log(50) + 0.05
+    assert limited.low <= entropy(eigenvalues).sum() <= limited.high
+    assert free.low > np.log(renyi_dimension(m, 2).value) - 0.05  # PR <= e^entropy
+
+
+# --- plots ---
+
+
+def test_plots_of_spectrum_and_dimension():
+    import matplotlib
+
+    matplotlib.use("Agg")
+    import matplotlib.pyplot as plt
+
+    phi = RBF(2).sample(60, 80, 4)
+    est = estimate(phi, 4)
+    assert feasible(est).plot(count=5).get_yscale() == "log"
+    assert plot_dimensions(est).get_xlabel() == "order $n$"
+    sweep = dimension_sweep(phi, (0.3, 0.6), n_draws=5, random_state=1)
+    assert sweep.values.shape == (2, 5) and sweep.shapes == [(18, 24), (36, 48)]
+    assert sweep.whole == participation_ratio(phi).value
+    assert len(sweep.plot().get_xticks()) == 2
+    with pytest.raises(ValueError, match="not usable"):
+        plot_dimensions(SimpleNamespace(values=np.ones(3), stderr=2 * np.ones(3)))
+    plt.close("all")

@@ -1,4 +1,5 @@
-"""Check a built book: links lead somewhere, images have alternative text, no code leaks.
+"""Check a built book: links lead somewhere, images have alternative text, no code leaks,
+and the page of the library has every public name.
 
 python tools/check_book.py _build/html
 """
@@ -7,6 +8,8 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+import spectral_moments
 
 
 class Page(HTMLParser):
@@ -75,8 +78,20 @@ def problems(root):
         )
 
 
+def missing_names(root):
+    page = root / "nbs" / "api.html"
+    anchors = Page(page).anchors
+    for name in spectral_moments.__all__:
+        home = getattr(spectral_moments, name).__module__
+        if f"{home}.{name}" not in anchors:
+            yield page, f"{name} is public and is not on it"
+
+
 if __name__ == "__main__":
     root = Path(sys.argv[1]).resolve()
-    found = [f"{path.relative_to(root)}: {what}" for path, what in problems(root)]
+    found = [
+        f"{path.relative_to(root)}: {what}"
+        for path, what in (*problems(root), *missing_names(root))
+    ]
     print(*found, sep="\n", end="\n" if found else "")
     sys.exit(f"{len(found)} problems in the book" if found else 0)

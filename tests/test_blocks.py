@@ -1,0 +1,169 @@
+"""Cycles through blocks: direct sums, groups, influences, range, memory."""
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from conftest import peak_memory
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spectral_moments import blocks as module
+from spectral_moments import increasing
+from spectral_moments.blocks import (
+    balance,
+    block_means,
+    block_shares,
+    even_edges,
+    symmetric,
+)
+from spectral_moments.sources import Pair
+
+
+def normal(shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def labels(edges):
+    "The number of the block of each index."
+    return np.repeat(np.arange(len(edges) - 1), np.diff(edges))
+
+
+def direct(enter, leave, n, row_edges, column_edges):
+    "Sum over cycles whose rows and columns lie in increasing blocks, and their number."
+    rows, columns = labels(row_edges), labels(column_edges)
+
+    def choices(block):
+        for chosen in itertools.permutations(range(len(block)), n):
+            if (np.diff(block[list(chosen)]) > 0).all():
+                yield chosen
+
+    total, number = 0.0, 0
+    for r in choices(rows):
+        for c in choices(columns):
+            # a cycle enters row r[k + 1] from column c[k], and row r[0] from the last
+            entered = [enter[i, k] for i, k in zip(r[1:] + r[:1], c)]
+            left = [leave[i, k] for i, k in zip(r, c)]
+            total, number = total + math.prod(entered) * math.prod(left), number + 1
+    return total, number
+
+
+@settings(max_examples=25, deadline=None)
+@given(st.data())
+def test_direct_sum(data):
+    sizes = [data.draw(st.lists(st.integers(1, 2), min_size=2, max_size=4)) for _ in "rc"]
+    edges = [np.cumsum([0, *s]) for s in sizes]
+    shape = tuple(int(e[-1]) for e in edges)
+    n_max = data.draw(st.integers(1, min(3, *map(len, sizes))))
+    seed = data.draw(st.integers(0, 99))
+    enter = abs(normal(shape, seed))
+    leave = abs(normal(shape, seed + 1)) if data.draw(st.booleans()) else enter
+    found = block_means(
+        Pair(enter, leave), n_max, row_edges=edges[0], column_edges=edges[1]
+    )
+    for n in range(1, n_max + 1):
+        total, number = direct(enter, leave, n, *edges)
+        np.testing.assert_allclose(found.values[n - 1], total / number, rtol=1e-12)
+    ways = [symmetric(s, n_max) for s in sizes]
+    assert [a * b for a, b in zip(*ways)][n_max] == number
+
+
+@pytest.mark.parametrize("shape", [(9, 12), (12, 9), (10, 10), (1, 4), (40, 25)])
+def test_single_rows_and_columns_are_increasing(shape, monkeypatch):
+    monkeypatch.setattr(module, "BLOCKS", 100)
+    phi, n_max = normal(shape, 1), min(5, *shape)
+    found = block_means(Pair(phi, phi), n_max).values
+    bound = 1e-12 * increasing(abs(phi), n_max)
+    assert (abs(found - increasing(phi, n_max)) <= bound).all()
+
+
+@pytest.mark.parametrize("shape", [(9, 13), (13, 9)])
+@pytest.mark.parametrize("two", [False, True])
+@pytest.mark.parametrize("counted", [False, True])
+@pytest.mark.parametrize("grouped", [False, True])
+def test_without_each_row_and_column(shape, two, counted, grouped):
+    "Deleting a row or a column, or a group of them, by computing again without it."
+    enter = normal(shape, 1) + 1
+    leave = normal(shape, 2) + 1 if two else enter
+    counts = None
+    if counted:
+        seen = [(np.random.default_rng(k).random(shape) < 0.9) * 1.0 for k in (3, 4)]
+        counts = seen[0], seen[1] if two else seen[0]
+        enter, leave = enter * counts[0], leave * counts[1]
+        leave = leave if two else enter
+    edges = [even_edges(size, 5 if grouped else size) for size in shape]
+    names = dict(row_edges=edges[0], column_edges=edges[1])
+    found = block_means(Pair(enter, leave, counts), 3, replicates=True, **names)
+    for side, replicates in enumerate((found.rows, found.columns)):
+        assert replicates.shape == (3, len(edges[side]) - 1)
+        for block in range(replicates.shape[1]):
+            low, high = edges[side][block : block + 2]
+            left = [np.delete(x, np.s_[low:high], side) for x in (enter, leave)]
+            left[1] = left[1] if two else left[0]
+            if counted:
+                both = [np.delete(x, np.s_[low:high], side) for x in counts]
+                left.append((both[0], both[1] if two else both[0]))
+            rest = [*edges]
+            rest[side] = np.delete(edges[side], block + 1)
+            rest[side] = np.where(
+                np.arange(len(rest[side])) > block, rest[side] - (high - low), rest[side]
+            )
+            again = block_means(Pair(*left), 3, row_edges=rest[0], column_edges=rest[1])
+            np.testing.assert_allclose(replicates[:, block], again.values, rtol=1e-8)
+
+
+@pytest.mark.parametrize("span", [1, 3])
+def test_lanes_may_walk_apart(monkeypatch, span):
+    phi = normal((30, 40), 3)
+    whole = block_means(Pair(phi, phi), 4, replicates=True)
+    wide = 1 * 8 * 4 * 40 * 4
+    monkeypatch.setattr(module, "STATE", span * wide)
+    apart = block_means(Pair(phi, phi), 4, replicates=True)
+    for one, other in zip(whole[:3], apart[:3]):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-12 * abs(one).max())
+
+
+def test_memory_is_that_of_a_few_blocks(monkeypatch):
+    phi = normal((600, 500), 4)
+    monkeypatch.setattr(module, "STATE", 2**22)
+    assert peak_memory(block_means, Pair(phi, phi), 4, replicates=True) < 12 * phi.nbytes
+
+
+def test_numbers_beyond_doubles(monkeypatch):
+    "More cycles than doubles can count: matrices are shrunk by a power of two."
+    numbers = [math.comb(4000, n) * math.comb(5000, n) for n in range(1, 81)]
+    scale = balance(numbers)
+    assert scale.shift < 0 and np.isfinite(scale.numbers).all() and scale.numbers.min() > 0
+    for n in (1, 40, 80):
+        exact = math.log2(numbers[n - 1]) + 2 * n * scale.shift
+        np.testing.assert_allclose(np.log2(scale.numbers[n - 1]), exact, rtol=1e-12)
+    assert balance([3, 5]).shift == 0
+    phi = normal((20, 30), 5)
+    plain = block_means(Pair(phi, phi), 4, replicates=True)
+
+    def shrunk(numbers):
+        units = [x * 2.0 ** (-6 * n) for n, x in enumerate(numbers, 1)]
+        return module.Balance(-3, np.array(units))
+
+    monkeypatch.setattr(module, "balance", shrunk)
+    found = block_means(Pair(phi, phi), 4, replicates=True)
+    for one, other in zip(plain[:3], found[:3]):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_shares_of_choices():
+    sizes = [2, 1, 3]
+    for n in (1, 2, 3):
+        members = [(b, i) for b, size in enumerate(sizes) for i in range(size)]
+        chosen = [
+            c for c in itertools.combinations(members, n) if len({b for b, _ in c}) == n
+        ]
+        assert symmetric(sizes, 3)[n] == len(chosen)
+        shares = [sum((b, 0) in c for c in chosen) / len(chosen) for b in range(3)]
+        np.testing.assert_allclose(block_shares(sizes, 3)[n - 1], shares, rtol=1e-14)
+
+
+def test_edges():
+    assert even_edges(10, 3).tolist() == [0, 3, 6, 10]
+    assert even_edges(3, 3).tolist() == [0, 1, 2, 3]

@@ -1,0 +1,178 @@
+"""Dask arrays: equal to memory, whatever the chunks; a worker may die."""
+
+import os
+import signal
+import threading
+import time
+import warnings
+
+import numpy as np
+import pytest
+
+import spectral_moments as sm
+from spectral_moments import estimate, increasing, sketch
+from spectral_moments.cluster import tree_means
+
+da = pytest.importorskip("dask.array")
+dask = pytest.importorskip("dask")
+
+pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
+
+
+def structured(P, Q, seed=0):
+    return sm.Linear(4).sample(P, Q, random_state=seed)
+
+
+@pytest.fixture(scope="module")
+def cluster():
+    "Two worker processes; the client is the active one."
+    distributed = pytest.importorskip("dask.distributed")
+    options = dict(n_workers=2, threads_per_worker=1, processes=True)
+    with (
+        warnings.catch_warnings(),
+        distributed.LocalCluster(dashboard_address=None, **options) as cluster,
+        distributed.Client(cluster),
+    ):
+        yield cluster
+
+
+@pytest.fixture
+def here():
+    "No cluster: chunks are computed in this thread."
+    with dask.config.set(scheduler="synchronous"):
+        yield
+
+
+# ----------------------------------------------------------------------------- on a cluster
+def test_cluster_equals_memory(cluster, monkeypatch):
+    monkeypatch.setattr(sketch, "BLOCKS", 4)  # few tasks
+    phi = structured(300, 25)
+    chunked = da.from_array(phi, chunks=(100, 25))
+    for method in ("increasing", "all_cycles", "sketched"):
+        options = dict(method=method, n_permutations=1, random_state=0)
+        found, expected = (estimate(x, 2, **options) for x in (chunked, phi))
+        assert found.methods == [method] * 2 and found.shape == (1, 300, 25)
+        np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
+        np.testing.assert_allclose(found.stderr, expected.stderr, rtol=0.3)
+
+
+def test_cluster_survives_the_death_of_a_worker(cluster):
+    phi = structured(400, 25)
+
+    def slowly(block):
+        time.sleep(0.2)
+        return block
+
+    slow = da.from_array(phi, chunks=(25, 25)).map_blocks(slowly, dtype=float)
+    victims = []
+
+    def kill():
+        time.sleep(0.8)
+        victims.append(next(iter(cluster.workers.values())).pid)
+        os.kill(victims[0], signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    options = dict(method="increasing", n_permutations=0, stderr=False)
+    est = estimate(slow, 5, **options)
+    thread.join()
+    assert victims and victims[0] not in [w.pid for w in cluster.workers.values()]
+    np.testing.assert_allclose(est.values, increasing(phi, 5), rtol=1e-10)
+
+
+# ------------------------------------------------------------------------ without one
+@pytest.mark.parametrize("chunks", [(40, 25), (7, 25), (300, 25), (40, 4)])
+def test_tree_of_merges(here, chunks):
+    phi = structured(150, 25)
+    other = structured(150, 25, seed=1)
+    x, y = (da.from_array(z, chunks=chunks).rechunk({1: -1}) for z in (phi, other))
+    np.testing.assert_allclose(tree_means(x, x, 4), increasing(phi, 4), rtol=1e-10)
+    both = tree_means(x, y, 3)
+    assert abs(both[0] - (phi * other).mean()) < 1e-12
+
+
+@pytest.mark.parametrize(
+    "method", ["auto", "increasing", "all_cycles", "sketched", "blocks"]
+)
+def test_small_and_empty_chunks(here, method, monkeypatch):
+    monkeypatch.setattr(sketch, "BLOCKS", 4)  # few tasks
+    phi = structured(60, 12)
+    chunked = da.from_array(phi, chunks=((0, 0, 3, 1, 0, 6, 20, 30), 12))
+    options = dict(method=method, random_state=0)
+    found, expected = (estimate(x, 2, **options) for x in (chunked, phi))
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
+    assert np.isfinite(found.stderr).all()
+
+
+def test_chunks_of_columns_are_joined(here):
+    phi = structured(60, 12)
+    found = estimate(da.from_array(phi, chunks=(20, 5)), 3, random_state=0)
+    np.testing.assert_allclose(found.values, estimate(phi, 3).values, rtol=1e-10)
+
+
+def test_rows_are_put_in_random_order(here):
+    "Sorted rows: the order given is far from the mean over orders."
+    phi = np.sort(structured(60, 12), axis=0)
+    chunked = da.from_array(phi, chunks=(20, 12))
+    options = dict(method="increasing", stderr=False)
+    given = estimate(chunked, 4, n_permutations=0, **options).values
+    np.testing.assert_allclose(given, increasing(phi, 4), rtol=1e-10)
+    exact = sm.all_cycles(phi, 4)
+    mixed = estimate(chunked, 4, n_permutations=20, random_state=0, **options).values
+    assert abs(mixed - exact)[3] < 0.2 * abs(given - exact)[3]
+
+
+def test_masked_chunks_are_gaps(here):
+    phi = structured(60, 12)
+    expected = estimate(np.where(phi > 2, np.nan, phi), 2, random_state=0)
+    chunked = da.ma.masked_greater(da.from_array(phi, chunks=(20, 12)), 2)
+    for given in (chunked, da.from_array(np.ma.masked_greater(phi, 2), chunks=(20, 12))):
+        found = estimate(given, 2, random_state=0)
+        np.testing.assert_allclose(found.values, expected.values, rtol=1e-10)
+    assert abs(expected.values / estimate(phi, 2).values - 1).max() > 0.01
+
+
+@pytest.mark.parametrize("part", [(np.s_[::2],), (np.s_[:], np.s_[::2])])
+@pytest.mark.parametrize(
+    "method", ["auto", "increasing", "all_cycles", "sketched", "naive"]
+)
+def test_chunks_smaller_than_announced(here, part, method):
+    phi = da.from_array(structured(60, 12), chunks=(20, 12))
+    narrow = da.from_array(structured(60, 12), chunks=(20, 5))
+    for given in (phi, narrow, da.stack([phi, narrow])):
+        parts = part if given.ndim == 2 else (slice(None), *part)
+        short = given.map_blocks(lambda x, p=parts: x[p], dtype=float, chunks=given.chunks)
+        with pytest.raises(ValueError, match="a chunk of phi has .*compute_chunk_sizes"):
+            estimate(short, 2, method=method)
+
+
+def test_dask_refuses(here):
+    phi = da.from_array(structured(60, 12), chunks=(20, 12))
+    with pytest.raises(ValueError, match="compute_chunk_sizes"):
+        estimate(phi[phi[:, 0] > 0], 2)
+    with pytest.raises(ValueError, match="2 axes .* or 3"):
+        estimate(phi[0], 1)
+    with pytest.raises(TypeError, match="complex"):
+        estimate(phi * 1j, 2)
+    with pytest.raises(ValueError, match="exceeds min"):
+        estimate(phi, 13)
+    with pytest.raises(TypeError, match="n_max must be a whole number"):
+        estimate(phi, None)
+    with pytest.raises(ValueError, match="infinite"):
+        estimate(da.where(phi > 2, np.inf, phi), 2)
+    with pytest.raises(ValueError, match="only NaN"):
+        estimate(phi * np.nan, 2)
+    with pytest.raises(ValueError, match="larger than 5"):
+        estimate(phi, 6, method="all_cycles")
+    bag = pytest.importorskip("dask.bag")
+    with pytest.raises(TypeError, match="of Dask; pass an array"):
+        estimate(bag.from_sequence([1, 2]), 2)
+
+
+def test_trials_on_dask(here):
+    phi = structured(60, 12) + np.random.default_rng(0).standard_normal((3, 60, 12))
+    for chunks in ((1, 60, 12), (2, 25, 5)):
+        chunked = da.from_array(phi, chunks=chunks)
+        found, expected = (estimate(x, 2, random_state=0) for x in (chunked, phi))
+        np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
+        assert found.shape == (3, 60, 12)

@@ -1,0 +1,198 @@
+"""Laws fitted to moments: exact moments, errors by simulation, refusals, plots."""
+
+import warnings
+from types import SimpleNamespace
+
+import matplotlib
+import numpy as np
+import pytest
+
+import spectral_moments as sm
+from spectral_moments.exponents import (
+    BREAKS,
+    broken_moments,
+    compare_laws,
+    exponential_moments,
+    fit_law,
+    goodness_of_fit,
+    power_law,
+    power_moments,
+    usable_orders,
+    working_covariance,
+)
+
+matplotlib.use("Agg")
+
+
+def exact(m, error=1e-4):
+    return SimpleNamespace(values=m, stderr=error * m, covariance=None)
+
+
+@pytest.mark.parametrize("exponent", [0.6, 0.8, 1.0, 1.5, 3.0])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
+def test_exact_power_laws(exponent, scale):
+    m = sm.PowerLaw(exponent, 3000, scale=scale).moments(6)
+    fit = power_law(exact(m), rank=3000)
+    np.testing.assert_allclose(fit.exponent, exponent, rtol=1e-3)
+    np.testing.assert_allclose(fit.scale, scale, rtol=1e-3)
+    np.testing.assert_allclose(fit.moments, m[1:5], rtol=1e-4)
+    assert fit.p_value > 0.05 and fit.dof == 2
+
+
+@pytest.mark.parametrize("rate", [0.05, 0.3, 2.0])
+def test_exact_exponential(rate):
+    n = np.arange(1, 7)
+    fit = power_law(exact(np.exp(exponential_moments((rate, 0.2), n))), law="exponential")
+    np.testing.assert_allclose(fit.parameters["rate"], rate, rtol=1e-3)
+    np.testing.assert_allclose(fit.scale, np.exp(0.2), rtol=1e-3)
+
+
+@pytest.mark.parametrize("at", [3, 8])
+def test_exact_broken_law_fits(at):
+    n = np.arange(1, 8)
+    m = np.exp(broken_moments((0.4, 1.6, 0.0), np.maximum(n, 2), at))
+    m[0] = 2 * m[1]
+    fit = power_law(exact(m), range(2, 8), law="broken")
+    np.testing.assert_allclose(fit.moments, m[1:], rtol=1e-3)
+    assert fit.parameters["break"] in BREAKS and fit.dof == 2
+
+
+def test_broken_contains_the_power_law():
+    n = np.arange(2, 9)
+    for at in BREAKS:
+        np.testing.assert_allclose(
+            broken_moments((0.9, 0.9, 0.1), n, at), power_moments((0.9, 0.1), n), rtol=1e-9
+        )
+
+
+def test_working_covariance_is_that_of_gaussian_features():
+    process, P, Q = sm.PowerLaw(1.0, 50), 400, 400
+    rng, n = np.random.default_rng(1), np.array([2, 3])
+    draws = np.log(
+        [sm.increasing(process.sample(P, Q, rng), 3, n_jobs=1)[1:] for _ in range(300)]
+    )
+    law = lambda theta, n: np.log(
+        (process.eigenvalues() ** np.multiply.outer(n, np.ones(50))).sum(-1)
+    )
+    guess = 2 * (1 / P + 1 / Q) * working_covariance(law, None, n)
+    np.testing.assert_allclose(np.cov(draws.T), guess, rtol=0.3)
+
+
+def test_scale_does_not_change_the_exponent():
+    est = sm.estimate(sm.PowerLaw(1.2).sample(80, 120, 1), 5, random_state=0)
+    n = np.arange(1, 6)
+    moved = SimpleNamespace(
+        values=est.values * 7.0**n,
+        stderr=est.stderr * 7.0**n,
+        covariance=est.covariance * 7.0 ** np.add.outer(n, n),
+    )
+    one, other = power_law(est), power_law(moved)
+    assert other.exponent == pytest.approx(one.exponent, rel=1e-6)
+    assert other.stderr["exponent"] == pytest.approx(one.stderr["exponent"], rel=1e-5)
+    assert other.scale == pytest.approx(7 * one.scale, rel=1e-6)
+    assert other.p_value == pytest.approx(one.p_value, rel=1e-4)
+
+
+def test_errors_and_test_against_simulation():
+    rng, truth = np.random.default_rng(2), 1.0
+    m = sm.PowerLaw(truth).moments(5)
+    root = 0.1 * np.linalg.cholesky(np.fromfunction(lambda i, j: 0.9 ** abs(i - j), (5, 5)))
+    found, n = [], np.arange(1, 6)
+    for _ in range(150):
+        values = m * np.exp(root @ rng.standard_normal(5) - 0.005)
+        cov = (root @ root.T) * np.multiply.outer(values, values)
+        est = SimpleNamespace(values=values, stderr=np.sqrt(cov.diagonal()), covariance=cov)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sm.EstimateWarning)
+            fit = power_law(est)
+        found.append([fit.exponent, fit.stderr["exponent"], fit.p_value])
+    a, error, p = np.array(found).T
+    assert abs(a.mean() - truth) < 4 * a.std() / np.sqrt(len(a))
+    assert error.mean() / a.std() == pytest.approx(1, abs=0.2)
+    assert 0.005 < (p < 0.05).mean() < 0.12
+    assert len(n) == 5
+
+
+def test_goodness_of_fit_without_freedom():
+    assert np.isnan(goodness_of_fit(np.zeros(2), np.eye(2), np.zeros((2, 2)), 0)).all()
+    two = power_law(exact(sm.PowerLaw(1.0).moments(3)))
+    assert two.dof == 0 and np.isnan(two.p_value) and "no test" in str(two)
+
+
+def test_orders():
+    est = exact(sm.PowerLaw(1.0).moments(8))
+    assert usable_orders(est, None, 2)[0].tolist() == [2, 3, 4, 5]
+    assert usable_orders(est, None, 5)[0].tolist() == [2, 3, 4, 5, 6]
+    assert usable_orders(est, [4, 2, 4], 2)[0].tolist() == [2, 4]
+    values, stderr = est.values, est.stderr.copy()
+    stderr[3] = 2 * values[3]
+    partly = SimpleNamespace(values=values, stderr=stderr, covariance=None)
+    assert usable_orders(partly, None, 2)[0].tolist() == [2, 3]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(orders=[2]), "needs 2"),
+        (dict(orders=[1, 2, 3]), "at least 2"),
+        (dict(orders=[2, 9]), "not usable"),
+        (dict(law="linear"), "is not known"),
+        (dict(law="broken", orders=[2, 3, 4]), "needs 4"),
+        (dict(rank=0), "rank"),
+    ],
+)
+def test_refusals(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        power_law(exact(sm.PowerLaw(1.0).moments(6)), **arguments)
+
+
+def test_moments_without_errors_are_refused():
+    with pytest.raises(ValueError, match="standard errors"):
+        power_law(sm.PowerLaw(1.0).moments(6))
+
+
+def test_warnings():
+    with pytest.warns(sm.EstimateWarning, match="do not follow this law"):
+        power_law(exact(sm.Linear(20).moments(6), 0.01))
+    with pytest.warns(sm.EstimateWarning, match="hardly determined"):
+        power_law(exact(sm.PowerLaw(1.0).moments(3), 0.9))
+
+
+def test_compare_laws():
+    laws = compare_laws(exact(sm.PowerLaw(1.0).moments(7), 0.02))
+    assert list(laws) == ["power", "exponential", "broken"]
+    assert laws["power"].p_value > 0.5 > 0.01 > laws["exponential"].p_value
+    assert list(compare_laws(exact(sm.PowerLaw(1.0).moments(4)))) == [
+        "power",
+        "exponential",
+    ]
+
+
+def test_eigenvalues_have_the_moments():
+    m = sm.RBF(1, input_cov=9.0).moments(7)
+    for fit in compare_laws(exact(m, 0.05)).values():
+        values = fit.eigenvalues(100_000)
+        assert (np.diff(values) <= 0).all()
+        np.testing.assert_allclose(
+            (values ** fit.orders[:, None]).sum(axis=1), fit.moments, rtol=1e-3
+        )
+
+
+def test_interval_and_plot():
+    fit = power_law(exact(sm.PowerLaw(1.0).moments(5), 0.05))
+    low, high = fit.interval(0.95)
+    assert (high - low) / 2 == pytest.approx(1.96 * fit.stderr["exponent"], rel=1e-3)
+    for law in ("power", "exponential", "broken"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sm.EstimateWarning)
+            fit = power_law(exact(sm.PowerLaw(1.0).moments(7), 0.05), range(2, 8), law=law)
+        assert fit.plot(count=20).get_xscale() == "log"
+        assert law in str(fit)
+
+
+def test_fit_law_with_given_weights():
+    n = np.arange(2, 6)
+    y = power_moments((1.1, 0.2), n)
+    theta, K, G = fit_law(power_moments, y, n, [1.0, 0.0], ([0.6, -5], [6, 5]), np.eye(4))
+    np.testing.assert_allclose(theta, [1.1, 0.2], rtol=1e-6)
+    np.testing.assert_allclose(K @ G, np.eye(2), atol=1e-6)
