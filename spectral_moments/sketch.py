@@ -66,7 +66,7 @@ def sketch_means(
     P, Q = view.shape(source)
     height = max(1, LANE_BYTES // (8 * n_max * (rank + n_probes)))
     row_edges = even_edges(P, min(P, max(BLOCKS, 3 * n_max, -(-P // height))))
-    edges = even_edges(Q, min(Q, max(BLOCKS // 2, 3 * n_max)))
+    edges = even_edges(Q, min(Q, max(BLOCKS if Q < 128 else BLOCKS // 2, 3 * n_max)))
     slices = [slice(int(a), int(b)) for a, b in zip(row_edges, row_edges[1:])]
     sizes = np.diff(row_edges), np.diff(edges)
     scale = balance([a * b for a, b in zip(*(symmetric(s, n_max)[1:] for s in sizes))])

@@ -550,7 +550,7 @@ def participation_ratio(
     random_state=None,  # None, an int or a numpy Generator, where views are drawn
 ):  # (value, stderr), a named tuple; NaN if the estimate of m(2) is not positive
     "Dimension m(1)^2 / m(2), the bias of the ratio removed by the jackknife."
-    known = hasattr(data, "dimension") or (np.ndim(data) == 1 and len(data) > 0)
+    known = hasattr(data, "stderr") or np.ndim(data) == 1
     if known and center:
         raise ValueError(
             "center = True needs the measurement matrix; moments are centred "

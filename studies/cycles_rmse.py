@@ -5,9 +5,9 @@ Writes results/cycles_rmse.json, the data of a figure in the chapter on partitio
 
 import numpy as np
 
+from spectral_moments.estimation import increasing
 from spectral_moments.partitions import all_cycles
 from spectral_moments.rbf import RBF
-from spectral_moments.recursion import increasing
 
 SEED = 2026
 N_MAX = 5

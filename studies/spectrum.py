@@ -9,10 +9,10 @@ from types import SimpleNamespace
 import numpy as np
 import scipy
 
+from spectral_moments.estimation import increasing
 from spectral_moments.one_sided import kong_valiant
 from spectral_moments.operators import Linear, power_sums
 from spectral_moments.rbf import RBF
-from spectral_moments.recursion import increasing
 from spectral_moments.spectrum import (
     constant_eigenvalues,
     effective_dimension,

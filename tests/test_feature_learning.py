@@ -13,7 +13,7 @@ import torch
 from conftest import RESULTS, load_study, normal, peak_memory, silent, succeed
 from sklearn.datasets import load_digits
 
-from spectral_moments import feature_learning, spectrum, trials
+from spectral_moments import feature_learning, increasing, naive, participation_ratio
 from spectral_moments.feature_learning import (
     FASHION_FILES,
     POSITIONS,
@@ -390,13 +390,11 @@ def test_watch_measures_what_it_says(split):
     raw = networks.features(x)[0].detach().double().numpy()
     phi = rms_normalized(raw)
     found = watch(networks, [split], 2, n_max=4, observed=16)
-    np.testing.assert_allclose(found["naive"][0, 0], trials.naive(phi, 4), rtol=1e-5)
+    np.testing.assert_allclose(found["naive"][0, 0], naive(phi, 4), rtol=1e-5)
     np.testing.assert_allclose(
-        found["ratio"][0, 0], spectrum.participation_ratio(phi), rtol=1e-5
+        found["ratio"][0, 0], feature_learning.plain_ratio(phi), rtol=1e-5
     )
-    np.testing.assert_allclose(
-        found["ours"][0, 0, :2], trials.increasing(phi, 2), rtol=1e-5
-    )
+    np.testing.assert_allclose(found["ours"][0, 0, :2], increasing(phi, 2), rtol=1e-5)
     np.testing.assert_allclose(found["size"][0, 0] * phi, raw, rtol=1e-4, atol=1e-5)
     assert abs(found["powers"][0, 0] - 1).max() < 0.5
     shapes = {name: values.shape for name, values in found.items()}
@@ -956,7 +954,7 @@ def test_centred_study(study, tmp_path):
     list(train(networks, [split], 2))
     phi = record(member(networks), "hidden", split.test_images)
     for name, center in (("centred", True), ("uncentred", False)):
-        expected = spectrum.participation_ratio(phi, center=center)
+        expected = participation_ratio(phi, center=center)
         np.testing.assert_allclose(about["widths"]["12"][name][1][1], expected, rtol=1e-3)
 
 

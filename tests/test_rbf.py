@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose
 
+from spectral_moments.estimation import increasing
 from spectral_moments.figures import mean_and_error
 from spectral_moments.rbf import (
     RBF,
@@ -21,7 +22,6 @@ from spectral_moments.rbf import (
     principal_axes,
     relu_levels,
 )
-from spectral_moments.recursion import increasing
 
 EXTREMES = [10.0**k for k in range(-12, 13)] + [0.3, 0.75, 1.9999, 2.0, 2.0001, 4.0]
 
