@@ -379,7 +379,7 @@ class Stream:
         "Read a stream from a file."
         return _load(cls, Path(path), n_jobs)
 
-# %% ../nbs/24_stream.ipynb #61e3757f
+# %% ../nbs/24_stream.ipynb #43e538cf
 class _State(NamedTuple):
     "All that changes in a stream; replaced as a whole."
 
@@ -392,7 +392,8 @@ class _State(NamedTuple):
 
     def seen(self, rows, rng):
         "The state that has taken note of further rows."
-        sizes = np.nansum(rows**2, axis=(0, 2)) if rows.size else np.zeros(rows.shape[1])
+        with np.errstate(over="ignore"):  # an infinite size is the largest
+            sizes = np.nansum(rows**2, axis=(0, 2))
         keys = np.array([rng.random(rows.shape[1]), sizes])
         kept, keys = _kept([self, self._replace(kept=rows, keys=keys)])
         return self._replace(kept=kept, keys=keys, n_seen=self.n_seen + rows.shape[1])

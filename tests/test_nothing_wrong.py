@@ -1,0 +1,326 @@
+"""What version 0.1 got wrong without a word: each of these failed there."""
+
+import copy
+import math
+import warnings
+
+import numpy as np
+import pytest
+from conftest import rational
+
+import spectral_moments as sm
+from spectral_moments import (
+    Discrete,
+    EstimateWarning,
+    Linear,
+    Stream,
+    all_cycles,
+    estimate,
+    increasing,
+)
+from spectral_moments.partitions import cycle, graph_terms
+from spectral_moments.planner import graph_sums
+
+pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
+
+
+def noted(result, words):
+    return any(words in note for note in result.notes)
+
+
+# -------------------------------------------------------------- 1. centring, with gaps
+@pytest.mark.parametrize("method", ["auto", "increasing", "blocks"])
+def test_centring_with_gaps_is_unbiased(method):
+    "Exactly, over every sample of a small population, for fixed gaps and pairs."
+    population = Discrete([[1.0, -1.0], [4.0, 2.0]], input_probs=[0.7, 0.3])
+    mask = np.array([[1, 1], [1, 1], [0, 1], [1, 1], [1, 1], [1, 1]]) > 0
+    options = dict(center=True, method=method, n_permutations=1, stderr=False)
+
+    def one(phi):
+        return estimate(np.where(mask, phi, np.nan), 2, random_state=5, **options).values
+
+    centred = np.array([[1.0, -1.0], [4.0, 2.0]])
+    centred = centred - np.array([0.7, 0.3]) @ centred
+    truth = Discrete(centred, input_probs=[0.7, 0.3]).moments(2)
+    np.testing.assert_allclose(population.expectation(one, 6, 2), truth, rtol=1e-10)
+
+    def subtracted(phi):  # what version 0.1 did: the mean of what was seen goes
+        gaps = np.where(mask, phi, np.nan)
+        return all_cycles(gaps - np.nanmean(gaps, axis=0), 2)
+
+    biased = population.expectation(subtracted, 6, 2)
+    assert (abs(biased / truth - 1) > 0.05).all()
+
+
+# -------------------------------------------------------------- 2. one saturated entry
+def exact(phi, n_max):
+    "Means over all cycles in rational arithmetic."
+    whole, found = {"phi": rational(phi)}, []
+    for n in range(1, n_max + 1):
+        graphs, weights = zip(*graph_terms(cycle(n)))
+        total = sum(w * t for w, t in zip(weights, graph_sums(graphs, whole).totals))
+        found.append(float(total / math.prod(math.perm(size, n) for size in phi.shape)))
+    return found
+
+
+def right_or_told(result, truth, rtol=1e-6):
+    "Every order agrees with the truth, or is named and not usable."
+    for n, (value, good) in enumerate(zip(truth, result.usable), 1):
+        near = np.isclose(result.values[n - 1], value, rtol=rtol)
+        named = any(f"m({n})" in note for note in result.notes)
+        assert near or (named and not good), (n, result.values[n - 1], value)
+
+
+def test_one_saturated_entry():
+    phi = Linear(5).sample(60, 80, random_state=0)
+    clean = all_cycles(phi, 5)
+    phi[3, 4] = 9999
+    result = estimate(phi, 5, random_state=0)
+    assert not result.usable.any() and noted(result, "lose their digits")
+    assert (abs(result.values[2:] - clean[2:]) < 4 * result.stderr[2:]).all()
+    alone = estimate(phi, 5, method="all_cycles")
+    assert np.isnan(alone.values[4]) and not alone.usable[4]
+    assert noted(alone, "use method='auto' or 'increasing', or repair")
+    with pytest.warns(EstimateWarning, match="lose their digits"):
+        assert np.isnan(all_cycles(phi, 5)[4])
+    assert not noted(estimate(Linear(5).sample(60, 80, random_state=0), 5), "digits")
+
+
+def test_one_saturated_entry_centred():
+    phi = Linear(5).sample(12, 9, random_state=0)
+    phi[2, 3] = 1e6
+    for method in ("auto", "all_cycles", "increasing", "blocks"):
+        result = estimate(phi, 3, center=True, method=method, random_state=0)
+        assert not result.usable.any()
+        assert all(any(f"m({n})" in note for note in result.notes) for n in (1, 2, 3))
+    found = sm.participation_ratio(phi, center=True)
+    assert np.isnan(found.value) or not found.stderr < abs(found.value)
+
+
+@pytest.mark.parametrize("size", [1e3, 1e5, 1e8, 1e12])
+@pytest.mark.parametrize("shape", [(8, 7), (40, 30)])  # extended precision, and doubles
+def test_outliers_of_every_size(size, shape):
+    phi = np.random.default_rng(3).integers(-3, 4, shape).astype(float)
+    phi[1, 2] = size
+    if shape == (8, 7):
+        truth = exact(phi, 3)
+        right_or_told(estimate(phi, 3, method="all_cycles"), truth)
+    result = estimate(phi, 4, random_state=0)
+    assert not result.usable[1:].any() or not noted(result, "digits")
+
+
+# ------------------------------------------------------ 3. the order of rows and columns
+def tuning_curves():
+    "Inputs and features sorted by preference, as figures show them."
+    rng = np.random.default_rng(0)
+    x, c = np.sort(rng.random(50)), np.sort(rng.random(60))
+    return np.exp(-((x[:, None] - c) ** 2) / 0.02)
+
+
+@pytest.mark.parametrize("method", ["auto", "increasing", "blocks", "sketched"])
+def test_sorted_rows_and_columns_do_no_harm(method):
+    phi = tuning_curves()
+    truth = all_cycles(phi, 5)
+    result = estimate(phi, 5, method=method, n_permutations=20, random_state=0)
+    assert (abs(result.values / truth - 1)[2:] < [0.05, 0.15, 0.3]).all()
+    given = estimate(phi, 5, method="increasing", n_permutations=0).values
+    np.testing.assert_allclose(given, increasing(phi, 5), rtol=1e-12)
+    assert (abs(given / truth - 1)[2:] > [0.05, 0.15, 0.3]).all()  # negative control
+
+
+def test_sorted_rows_in_a_stream():
+    phi = tuning_curves()
+    truth = all_cycles(phi, 5)
+    found = [
+        Stream(60, 5, random_state=s).update(phi[:25]).update(phi[25:]).estimate().values
+        for s in range(20)
+    ]
+    assert (abs(np.mean(found, axis=0) / truth - 1)[2:] < [0.2, 0.4, 0.6]).all()
+    given = Stream(60, 5, shuffle=False).update(phi).estimate().values
+    assert (abs(given / truth - 1)[2:] > [0.05, 0.15, 0.3]).all()  # negative control
+
+
+# ------------------------------------------------------------------- 4. dependent rows
+def test_copies_are_noted():
+    phi = Linear(5).sample(60, 40, random_state=0)
+    twice = np.concatenate([phi, phi])
+    for result in (estimate(twice, 2), Stream(40, 2).update(twice).estimate()):
+        assert noted(result, "60 of 120 rows are exact copies")
+        assert noted(result, "groups")
+    assert not noted(estimate(phi, 2), "copies")
+    pairs = np.tile(np.arange(60), 2)
+    grouped = estimate(twice, 2, groups=pairs, random_state=0)
+    assert not noted(grouped, "copies")
+    np.testing.assert_allclose(grouped.values[1], all_cycles(phi, 2)[1], rtol=0.05)
+    assert estimate(twice, 2).values[1] > 1.02 * grouped.values[1]
+
+
+def test_neighbours_that_are_alike_are_noted():
+    rng = np.random.default_rng(0)
+    steps = rng.standard_normal((300, 40))
+    slow = [steps[0]]
+    for step in steps[1:]:
+        slow.append(0.9 * slow[-1] + step)
+    assert noted(estimate(np.array(slow), 2), "more alike than distant ones")
+    assert noted(estimate(np.array(slow), 2), "groups")
+    assert not noted(estimate(steps, 2), "more alike")
+    mixed = np.array(slow)[rng.permutation(300)]
+    assert not noted(estimate(mixed, 2), "more alike")
+    drift = np.linspace(-3, 3, 300)[:, None]
+    repeats = steps + drift + 0.5 * rng.standard_normal((2, 300, 40))
+    assert noted(estimate(repeats, 2), "more alike")  # the same slow drift in both
+
+
+# --------------------------------------------------------------- 6. errors, dimension
+def test_dimension_of_an_estimate_is_nearly_unbiased():
+    process = sm.PowerLaw(30) if hasattr(sm, "PowerLaw") else Linear(10)
+    m = process.moments(2)
+    truth, plain, mended = m[0] ** 2 / m[1], [], []
+    for seed in range(150):
+        result = estimate(process.sample(20, 25, random_state=seed), 2)
+        plain.append(result.values[0] ** 2 / result.values[1])
+        mended.append(result.dimension().value)
+    bias = abs(np.nanmean(mended) - truth)
+    assert bias < 0.5 * abs(np.nanmean(plain) - truth)
+
+
+@pytest.mark.parametrize("P", [12, 30])
+def test_centred_errors_are_as_large_as_the_spread(P):
+    process = Linear(4, scale=0.5)
+    found = [
+        estimate(process.sample(P, 40, random_state=seed), 2, center=True)
+        for seed in range(400)
+    ]
+    spread = np.std([f.values for f in found], axis=0, ddof=1)
+    told = np.sqrt(np.mean([f.stderr**2 for f in found], axis=0))
+    assert (told > 0.9 * spread).all() and (told < 1.6 * spread).all()
+
+
+# -------------------------------------------------------------------- 7, 8. trials
+def test_one_noisy_trial_is_said_in_words():
+    phi = Linear(5).sample(60, 80, random_state=0)
+    dimension = lambda x: next(
+        line for line in str(estimate(x, 2)).splitlines() if line.startswith("dimension")
+    )
+    assert "noise counts as dimensions" in dimension(phi)
+    noisy = phi + np.random.default_rng(0).standard_normal((2, 60, 80))
+    assert "noise" not in dimension(noisy)
+
+
+def test_gains_that_differ_between_trials_are_noted():
+    rng = np.random.default_rng(0)
+    phi = Linear(5).sample(60, 80, random_state=0)
+    repeats = phi + 0.1 * rng.standard_normal((3, 60, 80))
+    assert not noted(estimate(repeats, 2), "gain")
+    repeats[1] *= 1.5
+    assert noted(estimate(repeats, 2), "a gain that differs between trials")
+
+
+def test_participation_ratio_takes_trials_and_gaps():
+    rng = np.random.default_rng(0)
+    phi = Linear(5).sample(100, 120, random_state=0)
+    clean = sm.participation_ratio(phi).value
+    repeats = phi + 2 * rng.standard_normal((2, 100, 120))
+    found = sm.participation_ratio(repeats)
+    assert abs(found.value - clean) < 2 * found.stderr
+    assert sm.participation_ratio(repeats.mean(axis=0)).value > 1.5 * clean
+    gaps = np.where(rng.random(phi.shape) < 0.1, np.nan, phi)
+    np.testing.assert_allclose(sm.participation_ratio(gaps).value, clean, rtol=0.1)
+
+
+def test_three_axes_are_trials_and_said_so():
+    batch = np.random.default_rng(0).standard_normal((4, 20, 30))
+    assert "4 trials" in str(estimate(batch, 2)).splitlines()[0]
+    with pytest.raises(ValueError, match="4 x 20 x 30, and trials=False; reshape"):
+        estimate(batch, 2, trials=False)
+    assert estimate(batch[0], 2, trials=False).shape == (1, 20, 30)
+    assert estimate(batch[:1], 2, trials=False).shape == (1, 20, 30)
+    import torch
+
+    with pytest.raises(ValueError, match="trials=False"):
+        estimate(torch.from_numpy(batch), 2, trials=False)
+
+
+# ----------------------------------------------------------- 9. masks, copies, underflow
+def test_masks_are_never_lost():
+    phi = Linear(3).sample(20, 15, random_state=0)
+    hidden = np.ma.masked_array(phi, phi > 1)
+    expected = estimate(hidden.filled(np.nan), 2).values
+    for given in (hidden, list(hidden), [list(row) for row in hidden], hidden[None]):
+        np.testing.assert_array_equal(estimate(given, 2).values, expected)
+    assert abs(expected / estimate(phi, 2).values - 1).max() > 0.05
+    twice = estimate([hidden, hidden + 1], 2).values
+    filled = hidden.filled(np.nan)
+    np.testing.assert_array_equal(twice, estimate([filled, filled + 1], 2).values)
+
+
+def test_copy_of_a_stream_is_a_copy():
+    phi = Linear(3).sample(40, 6, random_state=0)
+    stream = Stream(6, 2).update(phi[:20])
+    before = stream.estimate(stderr=False).values
+    copy.copy(stream).update(phi[20:])
+    np.testing.assert_array_equal(stream.estimate(stderr=False).values, before)
+
+
+@pytest.mark.parametrize("method", ["auto", "increasing", "blocks", "all_cycles"])
+@pytest.mark.parametrize("large", [1e60, 1e100, 1e-60])
+def test_underflow_is_told(method, large):
+    phi = np.ones((4, 4))
+    phi[1, 2] = large
+    truth = exact(phi, 4)
+    with np.errstate(all="raise", under="ignore"):
+        result = estimate(phi, 4, method=method, random_state=0)
+    for n, value in enumerate(truth, 1):
+        found = result.values[n - 1]
+        told = any(f"n = {n}" in x or f", {n}" in x for x in result.notes)
+        apart = method in ("increasing", "blocks") or result.methods[n - 1] == "increasing"
+        near = np.isclose(found, value, rtol=1e-6) or (apart and n > 2 and found != 0)
+        assert near or (np.isnan(found) and told and not result.usable[n - 1])
+    assert not (result.stderr == 0)[np.isfinite(result.values)].any()
+
+
+def test_zeros_that_are_zero():
+    "No underflow is suspected where there is none."
+    for phi in (np.zeros((5, 5)), np.eye(6), 1e-100 * np.eye(6)):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            found = increasing(phi, 3)
+        np.testing.assert_array_equal(found[1:], 0)
+
+
+def test_sizes_that_doubles_cannot_hold_are_refused():
+    phi = abs(np.random.default_rng(7).standard_normal((6, 7)))
+    phi *= np.array([1e-290, 1e290, 1e-290, 1e290, 1, 1])[:, None]
+    for call in (
+        lambda: estimate(phi, 5),
+        lambda: increasing(phi, 5),
+        lambda: Stream(7, 5).update(phi).estimate(),
+    ):
+        with pytest.raises(ValueError, match="sizes differ by more than doubles can hold"):
+            call()
+
+
+# ------------------------------------------------------------------ 10. torch, large
+def test_all_cycles_of_large_tensors():
+    torch = pytest.importorskip("torch")
+    phi = np.random.default_rng(0).standard_normal((300, 300))
+    tensor = torch.from_numpy(phi).requires_grad_()
+    found = all_cycles(tensor, 4)
+    np.testing.assert_allclose(found.detach(), all_cycles(phi, 4), rtol=1e-6)
+    found[3].backward()
+    assert torch.isfinite(tensor.grad).all()
+
+
+# ------------------------------------------------------------------------ warnings
+def test_only_our_warnings_and_nothing_else_changes():
+    phi = Linear(3).sample(30, 20, random_state=0)
+    gaps = np.where(np.eye(30, 20) > 0, np.nan, phi)
+    before, filters = np.geterr(), list(warnings.filters)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for given in (phi, gaps, np.stack([phi, gaps]), phi * 1e-150, phi + 50):
+            for center in (False, True):
+                estimate(given, 4, center=center, random_state=0)
+    assert {w.category for w in caught} <= {EstimateWarning}
+    assert all(w.filename == __file__ for w in caught)
+    assert np.geterr() == before and warnings.filters == filters
