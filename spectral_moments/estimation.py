@@ -233,7 +233,7 @@ class _Call:
             return None
         return RUNS if FAMILIES[name].ordered or self.pairs(name, n_max) else 1
 
-# %% ../nbs/11_estimation.ipynb #e453ca7b
+# %% ../nbs/11_estimation.ipynb #d90340c6
 ROUNDS, TOLERANCE = (
     16,
     0.25,
@@ -244,10 +244,11 @@ def _run(call, name, n_max, runs, stderr, rng, n_jobs, advance, errors=None):
     "One family, for orders up to n_max."
     options = {}
     if FAMILIES[name].noisy and runs is None:
-        runs = 1 if errors is None else ROUNDS
-        options["enough"] = lambda found: bool(
-            (np.sqrt(np.diag(found.noise)) <= TOLERANCE * errors[:n_max]).all()
-        )
+        runs = 1
+        if errors is not None:
+            limit, runs = TOLERANCE * errors[:n_max], ROUNDS
+            quiet = lambda found: (np.sqrt(np.diag(found.noise)) <= limit).all()
+            options["enough"] = quiet
     if price("increasing", n_max, call.shape) <= CHEAP:
         options["replicated"] = 4
     return reduce(
@@ -430,7 +431,7 @@ def _error_parts(each, noise, exponent):
         parts["probe_error"] = root(noise)
     return parts
 
-# %% ../nbs/11_estimation.ipynb #07de966a
+# %% ../nbs/11_estimation.ipynb #d18fb605
 KEPT, LARGEST = (
     512,
     64,
@@ -458,6 +459,8 @@ def sampled_covariances(
     call = _Call(part, n_max, "auto", center, (None, None), Sides(mine), Sides(weights))
     found = _found(call, *call.plan(None), True, np.random.default_rng(0), 1, None)
     sides = [_by_order(*found[:2], field) for field in ("rows", "columns")]
+    if sides[0] is None:  # orders so high that only probes can be paid for
+        return Covariances(unknown, unknown, np.zeros(n_max, dtype=int))
     sides, units = _in_units(sides)
     by_column = jackknife_covariance(sides[1]) * (len(few) / shape[2])
     by_row = jackknife_covariance(sides[0], stands_for=stands_for)

@@ -20,20 +20,21 @@ def structured(P, Q, seed=0):
     return sm.Linear(4).sample(P, Q, random_state=seed)
 
 
-def as_given(phi, n_max, *, rank=64, n_probes=64, seed=0, replicates=False):
+def as_given(phi, n_max, *, rank=64, n_probes=64, seed=0):
     "Means and noise of one round, rows and columns in the order given."
     from spectral_moments.sources import View, open_source
 
     source = open_source(phi)
     rng = np.random.default_rng(seed) if isinstance(seed, int) else seed
     found, noise = module.sketch_means(
-        source, View(), n_max, rng=rng, rank=rank, n_probes=n_probes, replicates=replicates
+        source, View(), n_max, rng=rng, rank=rank, n_probes=n_probes
     )
     return found, noise, 4.0 ** (source.exponent * np.arange(1, n_max + 1))
 
 
 @pytest.mark.parametrize("shape", [(30, 12), (12, 30), (17, 17)])
-def test_full_rank_is_exact(shape):
+def test_full_rank_is_exact(shape, monkeypatch):
+    monkeypatch.setattr(module, "BLOCKS", 60)  # single rows and columns
     phi = structured(*shape)
     found, noise, unit = as_given(phi, 5, rank=100, n_probes=2)
     np.testing.assert_allclose(found.values * unit, increasing(phi, 5), rtol=1e-9)
@@ -69,24 +70,12 @@ def test_every_sign_vector():
     np.testing.assert_allclose(np.mean(values, axis=0), increasing(phi, 3), rtol=1e-10)
 
 
-def test_without_each_row_and_column():
-    "With all directions exact, the replicates are those of the matrix without a row."
-    phi = structured(9, 7) + 1
-    found, _, unit = as_given(phi, 3, replicates=True)
-    for i in range(9):
-        expected = increasing(np.delete(phi, i, 0), 3)
-        np.testing.assert_allclose(found.rows[:, i] * unit, expected, rtol=1e-8)
-    for a in range(7):
-        expected = increasing(np.delete(phi, a, 1), 3)
-        np.testing.assert_allclose(found.columns[:, a] * unit, expected, rtol=1e-8)
-
-
 def test_row_blocks_do_not_matter(monkeypatch):
     phi = structured(61, 23)
     results = []
     for size in (2**22, 8 * 6 * 26 * 2, 1):
-        monkeypatch.setattr(module, "LANES", size)
-        monkeypatch.setattr(module, "BLOCKS", 61)
+        monkeypatch.setattr(module, "LANE_BYTES", size)
+        monkeypatch.setattr(module, "BLOCKS", 122)
         results.append(as_given(phi, 6, rank=5, n_probes=21)[0].values)
     for found in results[1:]:
         np.testing.assert_allclose(found, results[0], rtol=1e-9)
@@ -101,7 +90,8 @@ def test_dtypes(dtype):
     np.testing.assert_array_equal(phi, before)
     expected = sketched(before.astype(float), 3, rank=20, n_permutations=4, random_state=0)
     np.testing.assert_allclose(values, expected, rtol=1e-9)
-    np.testing.assert_allclose(values[:2], increasing(before.astype(float), 2), rtol=1e-9)
+    exact = increasing(before.astype(float), 2)
+    np.testing.assert_allclose(values[:2], exact, rtol=0.02)  # few blocks, four orders
 
 
 def test_inputs_of_every_kind(tmp_path):
