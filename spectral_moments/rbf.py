@@ -329,7 +329,7 @@ def relu_levels(
 
 # %% ../nbs/15_rbf.ipynb #21d11b74
 class ReLU:
-    "Rectified features on the sphere: phi(x, w) = sqrt(2 scale) max(0, w.x), |x| = 1."
+    "Rectified features on the unit sphere: phi(x, w) = sqrt(2 scale) max(0, w.x)."
 
     def __init__(
         self,
