@@ -10,9 +10,9 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
 import numpy as np
 
-from spectral_moments import RBF, all_cycles, kong_valiant, naive
-from spectral_moments.partitions import cycle, graph_terms, make_plan
-from spectral_moments.recursion import permuted_estimates
+from spectral_moments import RBF, all_cycles, increasing, kong_valiant, naive
+from spectral_moments.partitions import cycle, graph_terms
+from spectral_moments.planner import make_plan
 
 SEED = 2028
 N_MAX = 6
@@ -56,9 +56,9 @@ def estimates(process, shape, seed):
     "All estimates from one matrix: a dict of arrays over n = 1..N_MAX."
     rng = np.random.default_rng(seed)
     phi = process.sample(*shape, rng)
-    single = permuted_estimates(
-        phi, N_MAX, n_permutations=max(PERMUTATIONS), random_state=rng, n_jobs=1
-    )
+    options = dict(n_permutations=1, random_state=rng, n_jobs=1)
+    orders = range(max(PERMUTATIONS))
+    single = np.array([increasing(phi, N_MAX, **options) for _ in orders])
     found = {f"increasing {k}": single[:k].mean(axis=0) for k in PERMUTATIONS}
     return found | {
         "all_cycles": np.append(all_cycles(phi, 5), np.nan),

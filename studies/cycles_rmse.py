@@ -5,8 +5,7 @@ Writes results/cycles_rmse.json, the data of a figure in the chapter on partitio
 
 import numpy as np
 
-from spectral_moments.estimation import increasing
-from spectral_moments.partitions import all_cycles
+from spectral_moments.estimation import all_cycles, increasing
 from spectral_moments.rbf import RBF
 
 SEED = 2026

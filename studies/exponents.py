@@ -93,6 +93,7 @@ def draws(setting, number, cache, stored=False):
 def arguments():
     "Command line."
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--force", action="store_true", help="replace a larger study")
     root = Path(__file__).parents[1]
     parser.add_argument("--draws", type=int, default=N_DRAWS)
     parser.add_argument("--stored", action="store_true", help="only what the cache holds")
@@ -177,6 +178,8 @@ def laws(name, number):
 
 
 if __name__ == "__main__":
+    from common import refuse_fewer
+
     options = arguments()
     found = {
         name: draws(name, options.draws, options.cache, options.stored) for name in SETTINGS
@@ -196,5 +199,7 @@ if __name__ == "__main__":
         "rejected": {name: laws(name, max(2, options.draws // 10)) for name in OTHERS},
     }
     path = Path(__file__).parents[1] / "results" / "exponents.json"
+    if not options.force:
+        refuse_fewer(path, {name: x["matrices"] for name, x in output["settings"].items()})
     text = json.dumps(output, indent=1) + "\n"
     replace(path, lambda part: part.write_text(text))

@@ -77,6 +77,7 @@ def draws(setting, number, cache, stored=False):
 def arguments():
     "Command line."
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--force", action="store_true", help="replace a larger study")
     root = Path(__file__).parents[1]
     parser.add_argument("--draws", type=int, default=N_DRAWS)
     parser.add_argument("--stored", action="store_true", help="only what the cache holds")
@@ -148,6 +149,8 @@ def analyse(setting, found):
 
 
 if __name__ == "__main__":
+    from common import refuse_fewer
+
     options = arguments()
     found = {
         name: draws(name, options.draws, options.cache, options.stored) for name in SETTINGS
@@ -173,5 +176,7 @@ if __name__ == "__main__":
         "settings": {name: analyse(name, x) for name, x in found.items()},
     }
     path = Path(__file__).parents[1] / "results" / "feasible.json"
+    if not options.force:
+        refuse_fewer(path, {name: x["matrices"] for name, x in output["settings"].items()})
     text = json.dumps(output, indent=1) + "\n"
     replace(path, lambda part: part.write_text(text))

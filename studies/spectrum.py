@@ -9,8 +9,7 @@ from types import SimpleNamespace
 import numpy as np
 import scipy
 
-from spectral_moments.estimation import increasing
-from spectral_moments.one_sided import kong_valiant
+from spectral_moments.estimation import increasing, kong_valiant
 from spectral_moments.operators import Linear, power_sums
 from spectral_moments.rbf import RBF
 from spectral_moments.spectrum import (
@@ -20,11 +19,6 @@ from spectral_moments.spectrum import (
     participation_ratio,
     recover_eigenvalues,
     recovery_bound,
-)
-from spectral_moments.uncertainty import (
-    column_influences,
-    moment_covariance,
-    row_influences,
 )
 
 SEED = 2028
@@ -83,8 +77,8 @@ class Estimate:
 
     def __init__(self, phi, n_max):
         self.values = increasing(phi, n_max, n_jobs=1)
-        g = [f(phi, n_max, n_jobs=1) for f in (row_influences, column_influences)]
-        self.covariance = moment_covariance(*g)
+        found = reduce(Source(phi[None]), "increasing", n_max, runs=0, replicates=True)
+        self.covariance = sum(map(jackknife_covariance, (found.rows, found.columns)))
         self.stderr = np.sqrt(self.covariance.diagonal())
 
 
