@@ -12,6 +12,8 @@ import scipy
 from spectral_moments.estimation import increasing, kong_valiant
 from spectral_moments.operators import Linear, power_sums
 from spectral_moments.rbf import RBF
+from spectral_moments.reduction import jackknife_covariance, reduce
+from spectral_moments.sources import Source
 from spectral_moments.spectrum import (
     constant_eigenvalues,
     effective_dimension,
