@@ -78,6 +78,7 @@ def test_working_covariance_is_that_of_gaussian_features():
     np.testing.assert_allclose(np.cov(draws.T), guess, rtol=0.3)
 
 
+@pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 def test_scale_does_not_change_the_exponent():
     est = sm.estimate(sm.PowerLaw(1.2).sample(80, 120, 1), 5, random_state=0)
     n = np.arange(1, 6)

@@ -943,6 +943,7 @@ def test_command_line_refuses(study, tmp_path, capsys):
         assert message in capsys.readouterr().err
 
 
+@pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 def test_centred_study(study, tmp_path):
     settings = dict(widths=[8, 12], seeds=[0, 1], n_train=40, n_test=30, epochs=[0, 2])
     study.centred(settings, tmp_path / "new", study="digits", report=silent)
