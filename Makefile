@@ -13,7 +13,7 @@ export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 SOURCES := $(wildcard nbs/*.ipynb nbs/*.md spectral_moments/*.py results/*) \
            _config.yml _toc.yml references.bib Makefile $(wildcard _ext/*.py _static/*)
 
-.PHONY: help book test setup export clean-notebooks check-notebooks lint bench reproduce clean
+.PHONY: help book test setup export clean-notebooks check-notebooks lint bench hostile reproduce clean
 
 help:               ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -56,6 +56,9 @@ lint: $(STAMP)      ## ruff: rules and layout
 
 bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same run; the data of a page of the book
 	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(BIN)/python $$f; done
+
+hostile: $(STAMP)   ## 20,000 hostile calls, an hour on one core; goes on where it was stopped
+	nice $(BIN)/python tests/hostile.py --calls 20000
 
 reproduce: $(STAMP) ## recompute every stored result (long)
 	@set -e; for f in $(filter-out studies/common.py,$(wildcard studies/*.py)); do echo "== $$f"; $(BIN)/python $$f; done

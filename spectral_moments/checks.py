@@ -146,7 +146,7 @@ def _check_finite(phi, name, missing):
             "use `estimate`, or drop the rows or columns that have them"
         )
     if missing is True and np.isnan(phi).all():
-        raise ValueError(f"{name} has only NaN entries; nothing was observed")
+        raise ValueError(f"{name} has only NaN entries; pass what was observed")
 
 # %% ../nbs/90_checks.ipynb #d4480eab
 def check_trials(

@@ -7,7 +7,7 @@ __all__ = ['METHODS', 'ALIASES', 'LEAST', 'PRODUCTS', 'MOST', 'ERRORS', 'CHEAP',
            'NEGLIGIBLE', 'FAINT', 'KEPT', 'LARGEST', 'budget', 'price', 'choose', 'Covariances', 'sampled_covariances',
            'stream_estimate', 'estimate', 'naive', 'kong_valiant', 'increasing', 'all_cycles', 'sketched']
 
-# %% ../nbs/11_estimation.ipynb #52d06713
+# %% ../nbs/11_estimation.ipynb #b091b843
 import math
 import warnings
 from typing import NamedTuple
@@ -27,6 +27,7 @@ from spectral_moments.checks import (
 from spectral_moments.reduction import (
     FAMILIES,
     NOTHING,
+    Reduced,
     Request,
     Sides,
     by_pairs,
@@ -629,7 +630,7 @@ def estimate(
         found = _found(call, names, runs, *options)
     return _warned(_assembled(call, *found, sampled))
 
-# %% ../nbs/11_estimation.ipynb #91a59068
+# %% ../nbs/11_estimation.ipynb #c21a9d43
 def _values(
     phi, name, n_max, *, runs=0, random_state=0, n_jobs=1, progress=False, **options
 ):
@@ -642,13 +643,18 @@ def _values(
     with progress_bar(progress, None) as bar:
         options.update(rng=rng, n_jobs=n_jobs, advance=bar.update, runs=runs)
         found = reduce(source, name, call.n_max, **options)
+    return _judged(found, source, center)
+
+
+def _judged(found, source, center):
+    "Values in the units of the data, NaN where they are worth nothing, with a warning."
     values = _rescaled(found.values, source.exponent)
     values[_faint(found.values, source)] = np.nan
     lost = _lost(found, source, center)
     beyond = np.isnan(values) & ~np.isnan(found.values)
     values[lost] = np.nan
     for note in _order_notes(values, lost, beyond, False):
-        warnings.warn(note, EstimateWarning, stacklevel=3)
+        warnings.warn(note, EstimateWarning, stacklevel=4)
     return values
 
 
@@ -695,14 +701,15 @@ def increasing(
         progress=check_flag(progress, "progress"),
     )
 
-# %% ../nbs/11_estimation.ipynb #8e45665e
-def _tensor_source(phi):
-    "A torch tensor as a source that keeps its gradient."
-    largest = check_trials(phi.detach().cpu(), missing=True)
-    exponent = int(np.frexp(np.nanmax(abs(largest)))[1])
+# %% ../nbs/11_estimation.ipynb #e8220ac8
+def _tensor_sources(phi):
+    "A torch tensor as a source that keeps its gradient, and the same as numpy array."
+    trials = check_trials(phi.detach().cpu(), missing=True)
+    exponent = int(np.clip(np.frexp(np.nanmax(abs(trials)))[1], -1000, 1000))
     x = phi.double() * 2.0**-exponent
-    gaps = bool(np.isnan(largest).any())
-    return Source(x if x.ndim == 3 else x[None], exponent, gaps)
+    gaps = bool(np.isnan(trials).any())
+    plain = Source(np.ldexp(trials, -exponent), exponent, gaps)
+    return Source(x if x.ndim == 3 else x[None], exponent, gaps), plain
 
 
 def all_cycles(
@@ -717,19 +724,24 @@ def all_cycles(
         return _values(phi, "all_cycles", n_max, center=center)
     import torch
 
-    source, none = _tensor_source(phi), NOTHING
+    (source, plain), none = _tensor_sources(phi), NOTHING
     call = _Call(source, n_max, "all_cycles", center, (None, None), none, none)
     rng, family = np.random.default_rng(0), FAMILIES["all_cycles"]
     paired = call.pairs("all_cycles", call.n_max)
     splits = trial_splits(source.shape[0], rng)
     views = [splits[k % len(splits)] for k in range(max(len(splits), RUNS * paired))]
-    total = 0
+    found = []
     for halves in views:
         view = draw_view(source.shape[1:], rng, paired=paired, halves=halves)
         ask = Request(call.n_max, False, center and not paired)
-        total = total + torch.stack(family.means(source, view, ask)[0].values)
-    unit = 4.0 ** (source.exponent * np.arange(1, call.n_max + 1))
-    return total / len(views) * torch.as_tensor(unit, device=phi.device)
+        found.append(family.means(source, view, ask)[0])
+    mean = torch.stack([torch.stack(one.values) for one in found]).nanmean(0)
+    rounding = np.max([one.rounding for one in found], axis=0)
+    numbers = Reduced(mean.detach().cpu().numpy(), None, None, rounding, None)
+    values = torch.as_tensor(_judged(numbers, plain, center), device=phi.device)
+    known = values.isfinite() & (mean != 0)  # the factor of a number that is known
+    factor = torch.where(known, values / torch.where(known, mean.detach(), 1.0), 0.0)
+    return torch.where(values.isnan(), values, mean * factor)
 
 
 def sketched(

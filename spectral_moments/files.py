@@ -355,7 +355,8 @@ def _dense(shape, rows, starts, values):
     _check_size(math.prod(shape) * dtype.itemsize, values.nbytes, most=100_000)
     found = np.zeros(shape, dtype)
     columns = np.repeat(np.arange(shape[1]), np.diff(starts))
-    np.add.at(found, (rows, columns), values[:count])
+    with np.errstate(all="ignore"):  # entries of one place are added, whatever they are
+        np.add.at(found, (rows, columns), values[:count])
     return found
 
 

@@ -381,7 +381,7 @@ def _collect(units, found, view, rows, columns):
     place = _units(view.columns, view.column_edges, columns.groups)
     units[1].add(found.columns - found.values[:, None], place)
 
-# %% ../nbs/23_reduction.ipynb #2586b09a
+# %% ../nbs/23_reduction.ipynb #5c9e5f31
 def jackknife_covariance(
     deviations,  # estimates without each unit minus the estimate, (n_max, units)
     population=None,  # size of the population the units were drawn from; None: infinite
@@ -394,6 +394,7 @@ def jackknife_covariance(
     known = np.isfinite(d).all(axis=1) & (count > 1)
     covariance = np.full((len(d), len(d)), np.nan)
     part = d[known]
-    covariance[np.ix_(known, known)] = part @ part.T * ((count - 1) / count)
+    left = 1.0 if population is None else 1 - count / population
+    covariance[np.ix_(known, known)] = part @ part.T * ((count - 1) / count * left)
     covariance[~known, ~known] = np.inf
-    return covariance * (1.0 if population is None else 1 - count / population)
+    return covariance

@@ -247,7 +247,7 @@ class FileSource:
             squares += float(((known / largest) ** 2).sum()) if largest else 0.0
             seen += known.size
         if not seen:
-            raise ValueError("phi has only NaN entries; nothing was observed")
+            raise ValueError("phi has only NaN entries; pass what was observed")
         self.exponent = unit_exponent(largest, squares, seen)
         self._sizes = np.concatenate(sizes)
         check_range(self._least, self.exponent)
@@ -325,7 +325,7 @@ def _dask_source(phi):
     largest, known = abs(phi), ~da.isnan(phi)
     largest, count = da.compute(da.nanmax(largest), known.sum())
     if not count:
-        raise ValueError("phi has only NaN entries; nothing was observed")
+        raise ValueError("phi has only NaN entries; pass what was observed")
     squares = da.nansum((phi / (largest or 1)) ** 2).compute()
     exponent = unit_exponent(largest, squares, count)
     scaled = phi.map_blocks(np.ldexp, -exponent, dtype=float)

@@ -1,0 +1,969 @@
+"""Hostile calls: seeded data, files and surroundings, and what must hold whatever happens.
+
+    python tests/hostile.py --calls 20000      # as `make hostile`; goes on where it stopped
+
+Every call runs in a child process under a memory limit and an alarm. Afterwards nothing but
+the answer may have changed, only `EstimateWarning` may have been given, an exception names
+what was wrong and what to do, and every order agrees with exact arithmetic or is named in
+the notes and not usable.
+"""
+
+import argparse
+import contextlib
+import copy
+import faulthandler
+import io
+import json
+import math
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import warnings
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+ROOT = Path(__file__).resolve().parents[1]
+SHARES = {"data": 0.80, "files": 0.195, "surroundings": 0.005}  # of all calls
+BATCH = {"data": 200, "files": 400, "surroundings": 10}  # calls of one child
+MEMORY = 3 * 2**30  # bytes beyond what a child has after its imports
+SECONDS = 60  # for one call
+GOOD = ("right", "told", "refused")  # outcomes that are fine
+
+
+class Failed(Exception):
+    "Something that must hold does not."
+
+
+# --- exact arithmetic ---------------------------------------------------------------------
+
+
+def whole_numbers(*matrices):
+    "Matrices of doubles as whole numbers, and the power of two they were multiplied by."
+    parts = [np.frexp(np.asarray(m, dtype=float)) for m in matrices]
+    lowest = min(int(e[f != 0].min(initial=0)) for f, e in parts)
+    found = []
+    for f, e in parts:
+        whole = [int(x) << int(k) for x, k in zip((f * 2.0**53).flat, (e - lowest).flat)]
+        found.append(np.array(whole, dtype=object).reshape(f.shape))
+    return found, 53 - lowest
+
+
+def block_sums(enter, leave, n_max, row_edges, edges):
+    "Sums over cycles through increasing blocks of whole numbers."
+    P, spans = len(enter), list(zip(edges, edges[1:]))
+    R = [np.full((n_max, P, b - a), 0, dtype=object) for a, b in spans]
+    for first, last in zip(row_edges, row_edges[1:]):
+        C = np.full((n_max, P, last - first), 0, dtype=object)
+        C[0, first:last] = np.identity(last - first, dtype=int)
+        for r, (a, b) in zip(R, spans):
+            entered = [x @ enter[first:last, a:b].T for x in r[:-1]]
+            for k in range(n_max):
+                r[k] += C[k] @ leave[first:last, a:b]
+                if k:
+                    C[k] += entered[k - 1]
+        # orders were taken one after the other, but with the state from before: see entered
+    return [
+        sum((r[k] * enter[:, a:b]).sum() for r, (a, b) in zip(R, spans))
+        for k in range(n_max)
+    ]
+
+
+def exact_blocks(pair, n_max, row_edges, edges):
+    "Means over cycles through increasing blocks, as fractions; None where there is none."
+    from spectral_moments.blocks import symmetric
+
+    def sums(enter, leave):
+        (x, y), shift = whole_numbers(enter, leave)
+        found = block_sums(x, y, n_max, row_edges, edges)
+        return [Fraction(s, 2 ** (2 * n * shift)) for n, s in enumerate(found, 1)]
+
+    if pair.counts is None:
+        ways = (symmetric(np.diff(e), n_max)[1:] for e in (row_edges, edges))
+        counts = [a * b for a, b in zip(*ways)]
+    else:
+        counts = sums(*pair.counts)
+    return [s / c if c else None for s, c in zip(sums(pair.enter, pair.leave), counts)]
+
+
+def exact_cycles(pair, n_max, center):
+    "Means over all cycles, as fractions."
+    from spectral_moments.partitions import centred_terms, cycle, graph_terms
+    from spectral_moments.planner import graph_sums
+
+    labels, found = ("leave", "enter"), []
+    (enter, leave), shift = whole_numbers(pair.enter, pair.leave)
+    P, unit = len(enter), 2**shift
+    if center:
+        enter, leave, unit = (*(P * x - x.sum(0) for x in (enter, leave)), unit * P)
+    matrices, counted = dict(enter=enter, leave=leave), None
+    if pair.counts is not None:
+        (one, two), power = whole_numbers(*pair.counts)
+        counted = dict(enter=one, leave=two)
+    for n in range(1, n_max + 1):
+        patterns = centred_terms(n, labels) if center else [(1, cycle(n, labels))]
+        total = Fraction(0)
+        for coefficient, pattern in patterns:
+            graphs, weights = zip(*graph_terms(pattern, center))
+            sums = lambda m, g=graphs, w=weights: sum(
+                a * int(t) for a, t in zip(w, graph_sums(g, m).totals)
+            )
+            used = [1 + max(edge[side] for edge in pattern) for side in (0, 1)]
+            number = math.prod(math.perm(s, u) for s, u in zip(enter.shape, used))
+            if counted is not None:
+                number = Fraction(sums(counted), 2 ** (2 * n * power))
+            if not number:
+                total = None
+                break
+            total += coefficient * Fraction(sums(matrices), unit ** (2 * n)) / number
+        found.append(total)
+    return found
+
+
+def exact_powers(pair, n_max, center, kind):
+    "The biased estimators, as fractions."
+    fraction = np.vectorize(Fraction, otypes=[object])
+    enter, leave = (fraction(np.asarray(x, dtype=float)) for x in pair[:2])
+    counts = None if pair.counts is None else [fraction(x) for x in pair.counts]
+    if center:
+        ones = counts or [fraction(np.ones(enter.shape))] * 2
+        mean = lambda x, c: x.sum(0) / np.array([t or 1 for t in c.sum(0)], dtype=object)
+        enter, leave = (x - c * mean(x, c) for x, c in zip((enter, leave), ones))
+
+    def sums(x, y):
+        if kind == "kv_col":
+            x, y = y.T, x.T
+        K = y.dot(x.T) / Fraction(x.shape[1])
+        P, step = len(K), K
+        if kind == "naive":
+            powers = [K / P]
+            for _ in range(n_max - 1):
+                powers.append(powers[-1].dot(K) / P)
+            return [np.trace(p) for p in powers]
+        upper, found = np.triu(K, 1), [np.trace(K) / P]
+        step = upper
+        for n in range(2, n_max + 1):
+            found.append((step * K.T).sum() / math.comb(P, n))
+            step = step.dot(upper)
+        return found
+
+    seen = [Fraction(1)] * n_max if counts is None else sums(*counts)
+    return [s / c if c else None for s, c in zip(sums(enter, leave), seen)]
+
+
+def exact_means(name, source, view, ask):
+    "What a family should say of a view, as fractions."
+    from spectral_moments import blocks, sketch
+    from spectral_moments.sources import Pair
+
+    pair = view.pair(source)
+    array = lambda x: np.asarray(x.detach() if hasattr(x, "detach") else x)
+    counts = pair.counts and tuple(array(x) for x in pair.counts)
+    pair = Pair(array(pair.enter), array(pair.leave), counts)
+    P, Q = pair.shape
+    if name == "all_cycles":
+        return exact_cycles(pair, ask.n_max, ask.center)
+    if name in ("naive", "kv_row", "kv_col"):
+        return exact_powers(pair, ask.n_max, ask.center, name)
+    edges = [np.arange(P + 1), np.arange(Q + 1)]
+    if name in ("blocks", "sketched"):
+        base = blocks.BLOCKS // (2 if name == "sketched" else 1)
+        several = [max(blocks.BLOCKS, 3 * ask.n_max), max(base, 3 * ask.n_max)]
+        edges = [blocks.even_edges(s, min(s, b)) for s, b in zip((P, Q), several)]
+    if name == "sketched" and 8 * ask.n_max * 128 * P > sketch.LANE_BYTES:
+        return None
+    given = view.row_edges, view.column_edges
+    edges = [mine if e is None else e for mine, e in zip(edges, given)]
+    return exact_blocks(pair, ask.n_max, *edges)
+
+
+class Watch:
+    "Exact answers for every view that a call looks at, while the matrix is small."
+
+    def __init__(self):
+        from spectral_moments.reduction import FAMILIES
+
+        self.families, self.given, self.seen = FAMILIES, dict(FAMILIES), []
+
+    def __enter__(self):
+        for name, family in self.given.items():
+            self.families[name] = family._replace(means=self._watched(name, family.means))
+        return self
+
+    def __exit__(self, *_):
+        self.families.update(self.given)
+
+    def _watched(self, name, means):
+        def watched(source, view, ask):
+            found = means(source, view, ask)
+            small = math.prod(source.shape[1:]) <= 110 and ask.n_max <= 6
+            if small and ask.population == (None, None):
+                exact = exact_means(name, source, view, ask)
+                self.seen.append((name, source.place, source.exponent, exact))
+            return found
+
+        return watched
+
+    def truth(self, name, n, place):
+        "The mean over views of an order, in the units of the data, or None if unknown."
+        seen = [s for s in self.seen if s[:2] == (name, place)]
+        known = [s[3][n - 1] for s in seen if s[3] and len(s[3]) >= n]
+        known = [x for x in known if x is not None]
+        if not known:
+            return None
+        return sum(known) / len(known) * Fraction(4) ** (n * seen[0][2])
+
+
+# --- what must hold -----------------------------------------------------------------------
+
+ARGUMENTS = (
+    r"phi|n_max|method|center|stderr|progress|trials|random_state|n_permutations|n_jobs|"
+    r"population|weights|groups|rows|stream|n_features|shuffle|chunk|data|moments|other"
+)
+REMEDIES = (
+    r"must|pass|use|lower|drop|remove|repair|convert|load|give|need|take|make|reshape|"
+    r"find|measure|update|divide|reduce|stack|mark|ask|leave"
+)
+
+
+def world():
+    "What a call may not change."
+    random_state = np.random.get_state()[1].tobytes()  # noqa: NPY002
+    hooks = sys.excepthook, sys.unraisablehook, threading.excepthook, sys.displayhook
+    return (
+        list(warnings.filters), np.geterr(), random_state, hooks, os.getcwd(),
+        signal.getsignal(signal.SIGINT), sorted(os.listdir(".")), random.getstate(),
+    )  # fmt: skip
+
+
+def frozen(x):
+    "Something to compare an input with, before and after."
+    if kind(x) == "dask":
+        return None
+    if isinstance(x, np.ma.MaskedArray):
+        return x.tobytes(), np.ma.getmaskarray(x).tobytes()
+    if hasattr(x, "detach"):
+        x = x.detach().to_dense()
+    return repr(x) if isinstance(x, (list, tuple)) else np.asarray(x).tobytes()
+
+
+def kind(x):
+    return type(x).__module__.partition(".")[0]
+
+
+def check_error(error):
+    "An exception must be of the right type and say what was wrong and what to do."
+    if not isinstance(error, (ValueError, TypeError)):
+        raise Failed(f"exception {type(error).__name__}: {error}") from error
+    text = str(error)
+    if not (re.search(ARGUMENTS, text) and re.search(REMEDIES, text) and len(text) < 400):
+        raise Failed(f"message does not help: {text}") from error
+
+
+def check_values(values, methods, usable, notes, watch, place, typical):
+    "Every order agrees with exact arithmetic, or is named and not usable."
+    outcome = "right"
+    for n, (value, method) in enumerate(zip(values, methods), 1):
+        named = any(re.search(rf"m\({n}\)|n = (\d+, )*{n}\b", x) for x in notes)
+        if math.isnan(value):
+            if not named or usable[n - 1]:
+                raise Failed(f"m({n}) is NaN without a word")
+            outcome = "told"
+            continue
+        truth = watch.truth(method, n, place)
+        if truth is None:
+            continue
+        rough = 1e-11 * typical**n if typical < 1e20 else 0.0
+        near = abs(Fraction(value) - truth) <= Fraction(2e-3) * abs(truth) + Fraction(rough)
+        if not near and (usable[n - 1] or not named):
+            raise Failed(f"m({n}) = {value} by {method}, exactly {as_float(truth)}")
+        outcome = outcome if near else "told"
+    return outcome
+
+
+def as_float(x):
+    try:
+        return float(x)
+    except OverflowError:
+        return math.inf
+
+
+# --- data ---------------------------------------------------------------------------------
+
+SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10)
+LARGER = ((17, 31), (33, 32), (31, 33), (64, 17), (2, 600), (600, 2), (40, 25), (41, 26),
+          (130, 3), (9, 200), (65, 16))  # fmt: skip
+
+
+def draw_matrix(rng):
+    "Numbers of some kind, of some shape."
+    small = rng.random() < 0.8
+    shape = tuple(rng.choice(SIZES, 2)) if small else LARGER[rng.integers(len(LARGER))]
+    T = int(rng.choice([1, 1, 1, 2, 3, 5]))
+    shape = (T, *map(int, shape))
+    law = rng.integers(8)
+    if law == 0:
+        phi = rng.integers(-4, 5, shape).astype(float)
+    elif law == 1:
+        phi = np.broadcast_to(float(rng.integers(-3, 4)), shape).copy()
+    elif law == 2:
+        phi = (rng.random(shape) < 0.2) * 1.0
+    elif law == 3:
+        phi = rng.poisson(0.5, shape).astype(float)
+    else:
+        low = rng.standard_normal((shape[1], 2)) @ rng.standard_normal((2, shape[2]))
+        phi = low + (0.3 if law < 6 else 2.0) * rng.standard_normal(shape)
+    if rng.random() < 0.2:
+        phi = phi + 10.0 ** rng.integers(-3, 7)
+    return phi
+
+
+def spoil(phi, rng):
+    "Outliers, ranges, gaps."
+    if rng.random() < 0.3:
+        for _ in range(rng.integers(1, 4)):
+            at = tuple(rng.integers(phi.shape))
+            phi[at] = rng.choice([-1, 1]) * 10.0 ** rng.integers(2, 20)
+    if rng.random() < 0.1:
+        phi *= 10.0 ** rng.integers(-20, 20, (1, phi.shape[1], 1))
+    if rng.random() < 0.1:
+        phi *= 10.0 ** rng.integers(-20, 20, (1, 1, phi.shape[2]))
+    if rng.random() < 0.15:
+        phi *= 10.0 ** rng.choice([-300, -150, -60, -13, 13, 60, 150, 300])
+    if rng.random() < 0.05:
+        phi[tuple(rng.integers(phi.shape))] = 10.0 ** rng.choice([-300, 300])
+    if rng.random() < 0.3:
+        phi[rng.random(phi.shape) < rng.choice([0.02, 0.1, 0.5, 0.97])] = np.nan
+    if rng.random() < 0.05:
+        phi[:, rng.integers(phi.shape[1])] = np.nan
+    if rng.random() < 0.05:
+        phi[:, :, rng.integers(phi.shape[2])] = np.nan
+    if rng.random() < 0.03:
+        phi[rng.integers(len(phi))] = np.nan
+    if rng.random() < 0.02:
+        phi[tuple(rng.integers(phi.shape))] = np.inf
+    if rng.random() < 0.05 and phi.shape[1] > 1:
+        phi[:, 0] = phi[:, -1]
+
+
+def contain(phi, rng, folder):
+    "The same numbers in some container."
+    phi = phi if len(phi) > 1 or rng.random() < 0.1 else phi[0]
+    form = rng.integers(14)
+    with np.errstate(all="ignore"):
+        if form == 0:
+            return phi.tolist()
+        if form == 1:
+            return np.asfortranarray(phi)
+        if form == 2:
+            return phi.astype(np.float32)
+        if form == 3 and not np.isnan(phi).any():
+            return phi.clip(-100, 100).astype(np.int8)
+        if form == 4:
+            return np.ma.masked_array(np.nan_to_num(phi), np.isnan(phi))
+        if form == 5:
+            return [np.ma.masked_invalid(part) for part in phi]
+        if form == 6:
+            import torch
+
+            return torch.from_numpy(phi.copy()).requires_grad_(bool(rng.integers(2)))
+        if form == 7 and phi.ndim == 2:
+            import pandas
+
+            return pandas.DataFrame(phi)
+        if form == 8:
+            return contain_dask(phi, rng)
+        if form == 9:
+            np.save(folder / "phi.npy", phi)
+            return np.load(folder / "phi.npy", mmap_mode="r")
+        if form == 10:
+            phi.flags.writeable = False
+        if form == 11:
+            return phi[..., ::-1]
+        if form == 12 and rng.random() < 0.3:
+            odd = ("phi.npy", None, 3.0, phi.astype(complex), phi.astype(str), phi[:0])
+            return odd[rng.integers(len(odd))]
+    return phi
+
+
+def contain_dask(phi, rng):
+    "A Dask array, sometimes with chunks that are not what was announced."
+    import dask.array as da
+
+    chunks = tuple(int(rng.integers(1, size + 1)) for size in phi.shape)
+    made = da.from_array(phi, chunks=chunks)
+    if rng.random() < 0.2:
+        return made.map_blocks(lambda x: x[..., :-1], dtype=float, chunks=made.chunks)
+    if rng.random() < 0.2:
+        return da.ma.masked_invalid(made)
+    if rng.random() < 0.1:
+        return made[made[..., 0] > 0] if made.ndim == 2 else made
+    return made
+
+
+WRONG = (
+    dict(n_max=0), dict(n_max=2.5), dict(n_max=None), dict(n_max=99), dict(n_max="3"),
+    dict(method="best"), dict(method=None), dict(center="no"), dict(stderr=1),
+    dict(progress="x"), dict(random_state=-1), dict(random_state="x"), dict(n_jobs=0),
+    dict(n_permutations=-1), dict(n_permutations=1.5), dict(population=(1, 1)),
+    dict(population="all"), dict(row_weights=[-1.0]), dict(groups=[1, 2]), dict(trials=0),
+    dict(column_weights="x"), dict(column_groups=3), dict(population=(None, 2.5)),
+)  # fmt: skip
+
+
+def draw_options(shape, rng):
+    "Options of `estimate`."
+    methods = ["auto"] * 4 + ["all_cycles", "increasing", "blocks", "sketched", "naive"]
+    methods += ["kv_row", "kv_col"]
+    T, P, Q = shape
+    options = dict(
+        n_max=int(min(rng.integers(1, 6), P, Q)),
+        method=str(rng.choice(methods)),
+        center=bool(rng.random() < 0.3),
+        random_state=int(rng.integers(100)),
+        n_jobs=1,
+        stderr=bool(rng.random() < 0.85),
+    )
+    if rng.random() < 0.3:
+        options["n_permutations"] = int(rng.integers(0, 4))
+    if rng.random() < 0.1:
+        options["row_weights"] = rng.choice([0.0, 1.0, 2.0, 1e-3], P)
+    if rng.random() < 0.1:
+        options["column_weights"] = rng.random(Q)
+    if rng.random() < 0.1:
+        options["groups"] = rng.integers(0, max(P - 1, 1), P)
+    if rng.random() < 0.05:
+        options["column_groups"] = rng.integers(0, Q, Q)
+    if rng.random() < 0.05:
+        options["population"] = (P + int(rng.integers(3)), None)
+    if rng.random() < 0.1:
+        options.update(WRONG[rng.integers(len(WRONG))])
+    return options
+
+
+def data_call(seed, folder):
+    "One call on hostile data; the outcome, or `Failed`."
+    import spectral_moments as sm
+
+    rng = np.random.default_rng([1, seed])
+    phi = draw_matrix(rng)
+    with np.errstate(all="ignore"):
+        spoil(phi, rng)
+        squares = np.nanmean(np.where(np.isinf(phi), np.nan, phi) ** 2, axis=(0, 2))
+        typical = float(np.nan_to_num(np.nanmedian(squares))) if phi.size else 0.0
+    given, shape = contain(phi, rng, folder), phi.shape
+    options, which = draw_options(shape, rng), rng.random()
+    if kind(given) == "dask" and isinstance(options["n_max"], int):
+        options["n_max"] = min(options["n_max"], 3)  # many tasks
+    if which < 0.6:
+        call = lambda: sm.estimate(given, **options)
+    elif which < 0.8:
+        call = value_call(given, options, rng)
+    elif which < 0.97:
+        call = stream_call(given, shape, options, rng)
+    else:
+        call = lambda: sm.participation_ratio(given, center=options["center"])
+    if rng.random() < 0.02:
+        given = [given]
+    return guarded(call, given, kind(given), typical)
+
+
+def value_call(phi, options, rng):
+    "A call of one of the functions that give an array."
+    import spectral_moments as sm
+
+    n_max = options["n_max"]
+    return [
+        lambda: sm.naive(phi, n_max),
+        lambda: sm.kong_valiant(phi, n_max, sampled=str(rng.choice(["rows", "columns"]))),
+        lambda: sm.increasing(phi, n_max, n_jobs=1),
+        lambda: sm.all_cycles(phi, n_max, center=options["center"]),
+        lambda: sm.sketched(phi, n_max, random_state=1),
+    ][rng.integers(5)]
+
+
+def stream_call(phi, shape, options, rng):
+    "Rows in batches, with a merge or a copy on the way."
+    from spectral_moments import Stream
+
+    cut, shuffle = int(rng.integers(0, shape[1] + 1)), bool(rng.integers(2))
+    way = rng.integers(3)
+
+    def call():
+        make = dict(center=options["center"], shuffle=shuffle, random_state=1, n_jobs=1)
+        one = Stream(shape[2], options["n_max"], **make)
+        if kind(phi) == "dask" or isinstance(phi, (list, str, float, type(None))):
+            return one.update(phi).estimate()
+        rows = lambda part: phi[part] if np.ndim(phi) == 2 else phi[:, part]
+        if kind(phi) == "pandas":
+            rows = lambda part: phi.iloc[part]
+        first, rest = rows(slice(None, cut)), rows(slice(cut, None))
+        if way == 0:
+            return one.update(first).update(rest).estimate()
+        if way == 1:
+            return copy.copy(one.update(first)).update(rest).estimate()
+        two = Stream(shape[2], options["n_max"], **make)
+        return one.update(first).merge(two.update(rest)).estimate()
+
+    def truth(n):
+        "Orders 1 and 2 of one matrix do not depend on the order of its rows and columns."
+        plain = type(phi) is np.ndarray and phi.ndim == 2 and phi.size <= 110
+        if not plain or options["center"] or (shuffle and n > 2):
+            return None
+        from spectral_moments.sources import Pair
+
+        seen = 1.0 * ~np.isnan(phi)
+        x = np.nan_to_num(phi.astype(float), posinf=np.inf, neginf=-np.inf)
+        edges = [np.arange(size + 1) for size in phi.shape]
+        return exact_blocks(Pair(x, x, (seen, seen)), n, *edges)[n - 1]
+
+    call.truth = truth
+    return call
+
+
+def guarded(call, given, place, typical):
+    "Run a call and check everything that must hold."
+    before, inside = world(), frozen(given) if given is not None else None
+    error = result = None
+    with Watch() as watch, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        filters = list(warnings.filters)
+        try:
+            result = call()
+        except Exception as problem:
+            error = problem
+        if list(warnings.filters) != filters:
+            raise Failed("warning filters were changed")
+    if world() != before:
+        raise Failed("the surroundings were changed")
+    if given is not None and frozen(given) != inside:
+        raise Failed("the input was changed")
+    foreign = [w for w in caught if w.category.__name__ != "EstimateWarning"]
+    if foreign:
+        raise Failed(f"{foreign[0].category.__name__}: {foreign[0].message}")
+    if error is not None:
+        check_error(error)
+        return "refused"
+    if hasattr(call, "truth"):  # what was watched is a sample for the errors
+        watch.truth = lambda method, n, place: call.truth(n)
+    return check_result(result, [str(w.message) for w in caught], watch, place, typical)
+
+
+def check_result(result, told, watch, place, typical):
+    "An answer of any kind."
+    import spectral_moments as sm
+
+    place = place if place in ("dask", "torch") else "numpy"
+    if isinstance(result, sm.Estimate):
+        if told != result.notes:
+            raise Failed("warnings are not the notes")
+        str(result), result.to_dict(), result._repr_html_()
+        where = "numpy" if place == "torch" else place
+        parts = result.values, result.methods, result.usable, result.notes
+        return check_values(*parts, watch, where, typical)
+    if isinstance(result, tuple):  # a dimension
+        return "right"
+    values = np.asarray(result.detach() if hasattr(result, "detach") else result)
+    names = {s[0] for s in watch.seen}
+    methods = [names.pop() if len(names) == 1 else ""] * len(values)
+    usable = np.zeros(len(values), dtype=bool) if told else np.ones(len(values), dtype=bool)
+    if place == "torch" and methods[0] != "all_cycles":
+        place = "numpy"
+    return check_values(values, methods, usable, told, watch, place, typical)
+
+
+# --- files --------------------------------------------------------------------------------
+
+
+def sound_files(folder):
+    "A small file of every format, by name."
+    import h5py
+    from scipy.io import savemat
+    from scipy.sparse import csc_array
+
+    from spectral_moments import Stream
+
+    phi = np.random.default_rng(0).standard_normal((12, 9)).round(3)
+    np.save(folder / "a.npy", phi)
+    np.save(folder / "b.npy", np.asfortranarray(phi.astype("f4")))
+    np.savez(folder / "a.npz", phi=phi)
+    np.savez_compressed(folder / "b.npz", phi=phi)
+    savemat(folder / "a.mat", {"phi": phi})
+    savemat(folder / "b.mat", {"phi": csc_array(phi * (phi > 1))}, do_compression=True)
+    savemat(folder / "c.mat", {"phi": csc_array(phi * (phi > 1))})
+    with h5py.File(folder / "a.h5", "w") as file:
+        file["phi"] = phi
+    np.savetxt(folder / "a.csv", phi, delimiter=",")
+    np.savetxt(folder / "a.tsv", phi, delimiter="\t", header="\t".join("abcdefghi"))
+    Stream(9, 3, random_state=0).update(phi).save(folder / "stream.npz")
+    gaps = np.where(phi > 1.5, np.nan, phi)
+    Stream(9, 3, random_state=0, center=True).update(gaps).save(folder / "gaps.npz")
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def damaged(content, chance):
+    "A copy with bytes changed, removed, repeated or cut, or a number replaced."
+    data = bytearray(content)
+    for _ in range(chance.choice((1, 1, 2, 5))):
+        at, action = chance.randrange(len(data)), chance.randrange(10)
+        if action == 0:
+            del data[at : at + chance.randrange(1, 9)]
+        elif action == 1:
+            data[at:at] = data[at : at + 8]
+        elif action == 2:
+            del data[at + 1 :]
+        elif action == 3:
+            size = chance.choice((2, 4, 8))
+            value = chance.choice((0, 1, 2**15, 2**31 - 1, 2**31, 2**63 - 1, -1))
+            data[at : at + size] = (value % 2 ** (8 * size)).to_bytes(size, "little")
+        elif action == 4:
+            digits = [m.span() for m in re.finditer(rb"\d+", bytes(data))]
+            if digits:
+                a, b = chance.choice(digits)
+                data[a:b] = chance.choice((b"0", b"-1", b"99999999999", b"1e400", b"nan"))
+        else:
+            data[at] = chance.choice((0, 1, 127, 128, 255, chance.randrange(256)))
+        if not data:
+            break
+    return bytes(data)
+
+
+def files_call(seed, folder):
+    "One call that reads or writes a file."
+    chance = random.Random(seed)
+    sound = files_call.sound
+    name = chance.choice(sorted(sound))
+    path = folder / name
+    if chance.random() < 0.15:
+        return write_call(path, chance, sound[name])
+    path.write_bytes(damaged(sound[name], chance))
+    try:
+        if name in ("stream.npz", "gaps.npz"):
+            return load_call(path)
+        return read_call(path, chance.random() < 0.3)
+    finally:
+        path.unlink()
+
+
+def load_call(path):
+    "A damaged stream is refused, or goes on as a stream does."
+    from spectral_moments import Stream
+
+    content, error = path.read_bytes(), None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            stream = Stream.load(path)
+        except ValueError as problem:
+            error = problem
+        else:
+            stream.update(np.ones((len(stream._state.pool), 3, stream.n_features)))
+            stream.estimate()
+    if path.read_bytes() != content:
+        raise Failed("the file was changed")
+    check_foreign(caught)
+    if error is None:
+        return "right"
+    if str(path) not in str(error) or "previous one" not in str(error):
+        raise Failed(f"message does not help: {error}")
+    return "refused"
+
+
+def check_foreign(caught):
+    foreign = [w for w in caught if w.category.__name__ != "EstimateWarning"]
+    if foreign:
+        raise Failed(f"{foreign[0].category.__name__}: {foreign[0].message}")
+
+
+def read_call(path, by_command):
+    "A damaged file gives an array, or one line that names it."
+    from spectral_moments.command_line import main
+    from spectral_moments.files import load_matrix
+
+    content, out, err = path.read_bytes(), io.StringIO(), io.StringIO()
+    if by_command:
+        with (
+            warnings.catch_warnings(),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            code = main(["estimate", str(path), "--n-max", "2", "--json"])
+        if path.read_bytes() != content:
+            raise Failed("the file was changed")
+        if code == 0:
+            json.loads(out.getvalue())
+            return "right"
+        line = err.getvalue()
+        if code != 2 or line.count("\n") != 1 or str(path) not in line:
+            raise Failed(f"exit code {code}: {line}")
+        return "refused"
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            array = load_matrix(path)
+        except (ValueError, MemoryError) as error:
+            if not str(error).startswith(f"{path}: ") or "\n" in str(error):
+                raise Failed(f"message does not help: {error}") from error
+            array = None
+    check_foreign(caught)
+    if path.read_bytes() != content:
+        raise Failed("the file was changed")
+    if array is None:
+        return "refused"
+    np.asarray(array).sum() if np.asarray(array).dtype.kind in "buifc" else None
+    return "right"
+
+
+def write_call(path, chance, content):
+    "A writer that is interrupted, without room, or not alone leaves a complete file."
+    from spectral_moments import Stream
+    from spectral_moments.files import atomic_write
+
+    old = chance.choice((None, b"before"))
+    if old is not None:
+        path.write_bytes(old)
+    stream = Stream(9, 3, random_state=0).update(np.ones((20, 9)))
+    way = chance.randrange(4)
+
+    def write():
+        with atomic_write(path) as file:
+            file.write(content)
+
+    save = (lambda: stream.save(path)) if chance.random() < 0.5 else write
+    try:
+        if way == 0:
+            full_disk(save)
+        elif way == 1:
+            interrupted(path, content, chance)
+        elif way == 2:
+            killed(save)
+        else:
+            threads = [threading.Thread(target=save) for _ in range(4)]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join()
+        found = path.read_bytes() if path.exists() else None
+        stray = [p.name for p in path.parent.iterdir() if p != path]
+        if stray and way != 2:  # who is killed cannot clean up
+            raise Failed(f"left behind: {stray}")
+        if found == old:
+            return "refused"
+        if found != content:
+            Stream.load(path)
+        return "right"
+    finally:
+        for left in path.parent.iterdir():
+            left.unlink()
+
+
+def full_disk(save):
+    "Let the process write no file larger than a few bytes."
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    ignored = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (50, limits[1]))
+    try:
+        save()
+    except OSError:
+        pass
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+        signal.signal(signal.SIGXFSZ, ignored)
+
+
+def interrupted(path, content, chance):
+    "Ctrl-C after some bytes."
+    from spectral_moments.files import atomic_write
+
+    with contextlib.suppress(KeyboardInterrupt), atomic_write(path) as file:
+        file.write(content[: chance.randrange(len(content))])
+        raise KeyboardInterrupt
+
+
+def killed(save):
+    "The same process, copied, and killed at some moment."
+    child = os.fork()
+    if not child:
+        try:
+            save()
+        finally:
+            os._exit(0)
+    time.sleep(random.random() * 0.003)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+# --- surroundings -------------------------------------------------------------------------
+
+REDIRECTIONS = (
+    "", ">&-", "2>&-", "<&-", "<&- >&- 2>&-", ">/dev/full", "2>/dev/full", "| true",
+    "| head -c 5",
+)  # fmt: skip
+PYTHONS = ("", "-W error", "-I -W error", "-O", "-X dev", "-X utf8=0", "-B", "-bb")
+VARIABLES = (
+    {}, {"HOME": "/nowhere"}, {"LC_ALL": "C", "LANG": "C"}, {"TMPDIR": "/nowhere"},
+    {"NUMBA_CACHE_DIR": "/proc/nowhere"}, {"COLUMNS": "1"}, {"OMP_NUM_THREADS": "3"},
+    {"NUMBA_DISABLE_JIT": "0", "HOME": ""}, {"PYTHONWARNINGS": "error"}, {"TERM": "dumb"},
+)  # fmt: skip
+LIMITS = ("", "ulimit -n 20;", "ulimit -f 0;", "ulimit -c 0;", "umask 777;", "cd /;")
+
+
+def surroundings_call(seed, folder):
+    "The command, in a shell that takes something away."
+    chance = random.Random(seed)
+    np.save(folder / "phi.npy", np.random.default_rng(0).standard_normal((12, 9)))
+    flags, extra = chance.choice(PYTHONS), chance.choice(("", "--center", "--n-max 99"))
+    where = f"import sys; sys.path[:] = {sys.path!r}"
+    code = f"{where}; from spectral_moments.command_line import main; sys.exit(main())"
+    command = f"{sys.executable} {flags} -c '{code.replace(chr(39), chr(34))}'"
+    script = (
+        f"set -o pipefail; {chance.choice(LIMITS)} {command} estimate {folder}/phi.npy "
+        f"--n-max 2 {extra} {chance.choice(REDIRECTIONS)}"
+    )
+    environment = {**os.environ, **chance.choice(VARIABLES)}
+    done = subprocess.run(
+        ["bash", "-c", script],
+        capture_output=True, text=True, env=environment, cwd=folder, timeout=SECONDS,
+    )  # fmt: skip
+    if "Traceback" in done.stderr or "Warning" in done.stderr:
+        raise Failed(f"{script[-80:]} {environment.get('HOME')}: {done.stderr[-300:]}")
+    if done.returncode not in (0, 1, 2, 141):
+        raise Failed(f"exit code {done.returncode}: {script[-80:]}: {done.stderr[-300:]}")
+    if done.returncode == 2 and done.stderr and done.stderr.count("\n") != 1:
+        raise Failed(f"more than one line: {done.stderr}")
+    if (
+        done.returncode == 0
+        and "head" not in script
+        and not done.stdout
+        and "help" not in script
+    ):
+        raise Failed(f"no answer: {script[-80:]}")
+    return "right" if done.returncode == 0 else "refused"
+
+
+# --- child and parent ---------------------------------------------------------------------
+
+CALLS = {"data": data_call, "files": files_call, "surroundings": surroundings_call}
+
+
+def child(which, first, count):
+    "Run calls one after the other; a line before and a line after each."
+    import dask
+    import h5py  # noqa: F401
+    import pandas  # noqa: F401
+    import torch
+
+    import spectral_moments as sm
+
+    torch.set_num_threads(1)
+    dask.config.set(scheduler="synchronous")
+    [getattr(sm, name) for name in sm.__all__]
+    answers = os.fdopen(os.dup(1), "w")  # what calls print goes elsewhere
+    with tempfile.TemporaryDirectory() as sound:
+        if which == "files":
+            files_call.sound = sound_files(Path(sound))
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + MEMORY, used + MEMORY))
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        for seed in range(first, first + count):
+            print(json.dumps([seed, None]), file=answers, flush=True)
+            faulthandler.dump_traceback_later(SECONDS, exit=True)
+            try:
+                work = Path(folder) / "work"
+                work.mkdir(exist_ok=True)
+                outcome = [CALLS[which](seed, work), ""]
+            except Failed as problem:
+                outcome = ["failed", str(problem)[:300]]
+            except BaseException as problem:
+                outcome = ["failed", f"harness: {problem!r}"[:300]]
+            faulthandler.cancel_dump_traceback_later()
+            print(json.dumps([seed, outcome]), file=answers, flush=True)
+        os.chdir("/")
+
+
+def run(which, first, count):
+    "Outcomes of calls, from as many children as it takes: counts, and failures by seed."
+    counts, failures, left = Counter(), {}, first
+    environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment["PYTHONPATH"] = os.pathsep.join(paths)
+    while left < first + count:
+        command = [sys.executable, __file__, "--child", which, str(left)]
+        done = subprocess.run(
+            [*command, str(first + count - left)],
+            capture_output=True, text=True, env=environment,
+        )  # fmt: skip
+        lines = [json.loads(line) for line in done.stdout.splitlines() if line[:1] == "["]
+        for seed, outcome in lines:
+            if outcome is not None:
+                counts[outcome[0]] += 1
+                left = seed + 1
+                if outcome[0] not in GOOD:
+                    failures[str(seed)] = outcome[1]
+        if left < first + count:  # it died on the way
+            if not lines or lines[-1][1] is not None:
+                raise RuntimeError(done.stderr[-2000:])
+            why = "time-out" if "Timeout" in done.stderr else f"signal {-done.returncode}"
+            counts["failed"] += 1
+            failures[str(left)] = f"{why}: {done.stderr[-200:]}"
+            left += 1
+    return {"counts": dict(counts), "failures": failures}
+
+
+def table(parts):
+    "Counts by generator and outcome."
+    found = {which: Counter() for which in SHARES}
+    for (which, _), part in parts.items():
+        found[which].update(part["counts"])
+    return {which: dict(counts) for which, counts in found.items()}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--calls", type=int, default=20000)
+    parser.add_argument("--output", type=Path, default=ROOT / "results" / "hostile.json")
+    parser.add_argument("--child", nargs=3)
+    given = parser.parse_args()
+    if given.child:
+        child(given.child[0], *map(int, given.child[1:]))
+        return 0
+    sys.path.insert(0, str(ROOT))
+    from spectral_moments.files import Checkpoint, atomic_write
+
+    store = Checkpoint(given.output.with_suffix(".partial"), {"batch": BATCH})
+    for which, share in SHARES.items():
+        for first in range(0, round(share * given.calls), BATCH[which]):
+            count = min(BATCH[which], round(share * given.calls) - first)
+            if (which, first) not in store.parts:
+                store.add((which, first), run(which, first, count))
+                said = table(store.parts)[which]
+                print(f"{which} {first + count}: {said}", file=sys.stderr, flush=True)
+    result = table(store.parts)
+    failures = {
+        which: {k: v for (w, _), p in store.parts.items() if w == which
+                for k, v in p["failures"].items()}
+        for which in SHARES
+    }  # fmt: skip
+    with atomic_write(given.output, "w") as file:
+        total = {"calls": given.calls, "outcomes": result, "failures": failures}
+        file.write(json.dumps(total, indent=1) + "\n")
+    store.finish()
+    for which, counts in result.items():
+        print(
+            f"{which:14}", *(f"{name} {counts.get(name, 0)}" for name in (*GOOD, "failed"))
+        )
+    return int(any(failures.values()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

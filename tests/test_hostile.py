@@ -1,0 +1,119 @@
+"""A slice of the hostile calls of hostile.py; `make hostile` runs all of them."""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+import hostile
+from conftest import RESULTS
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs limits of Linux")
+
+
+@pytest.mark.parametrize(
+    ("which", "first", "count"),
+    [("data", 0, 150), ("files", 0, 300), ("surroundings", 0, 4)],
+)
+def test_slice(which, first, count):
+    found = hostile.run(which, first, count)
+    assert found["failures"] == {}
+    assert sum(found["counts"].values()) == count
+    assert set(found["counts"]) <= set(hostile.GOOD)
+
+
+def test_harness_notices(monkeypatch):
+    "Each promise, broken on purpose."
+    import warnings
+
+    import spectral_moments as sm
+
+    phi = np.arange(12.0).reshape(3, 4)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        sm.estimate(phi, 2)  # what is imported now need not be later
+    guarded = lambda call: hostile.guarded(call, phi, "numpy", 1.0)
+    assert guarded(lambda: sm.estimate(phi, 2)) in hostile.GOOD
+
+    def foreign():
+        warnings.warn("x", RuntimeWarning, stacklevel=1)
+
+    def changes():
+        phi[0, 0] += 1
+
+    def useless():
+        raise ValueError("no")
+
+    def crash():
+        raise ZeroDivisionError
+
+    wrong = sm.estimate(phi + np.eye(3, 4), 2)
+    with hostile.Watch() as watch:
+        sm.estimate(phi, 2, stderr=False)
+    values = sm.all_cycles(phi, 2) * [1, 1.01]
+    parts = (values, ["all_cycles"] * 2, np.ones(2, dtype=bool), [])
+    for call, message in (
+        (foreign, "RuntimeWarning"),
+        (changes, "input was changed"),
+        (lambda: np.seterr(all="ignore"), "surroundings were changed"),
+        (lambda: warnings.simplefilter("ignore"), "filters were changed"),
+        (useless, "does not help"),
+        (crash, "ZeroDivisionError"),
+        (lambda: wrong, "warnings are not the notes"),
+    ):
+        before = np.geterr()
+        with pytest.raises(hostile.Failed, match=message):
+            guarded(call)
+        np.seterr(**before)
+    with pytest.raises(hostile.Failed, match=r"m\(2\) = .* exactly"):
+        hostile.check_values(*parts, watch, "numpy", 0.0)
+    parts = (np.array([np.nan]), ["all_cycles"], [False], [])
+    with pytest.raises(hostile.Failed, match="NaN without a word"):
+        hostile.check_values(*parts, watch, "numpy", 0.0)
+
+
+def test_exact_arithmetic():
+    from spectral_moments import all_cycles, increasing, kong_valiant, naive
+
+    rng = np.random.default_rng(0)
+    phi = rng.standard_normal((6, 5))
+    gaps = np.where(rng.random(phi.shape) < 0.1, np.nan, phi)
+    for given in (phi, gaps):
+        for function in (all_cycles, increasing, naive, kong_valiant):
+            with hostile.Watch() as watch:
+                values = function(given, 3)
+            (name,) = {seen[0] for seen in watch.seen}
+            truth = [float(watch.truth(name, n, "numpy")) for n in (1, 2, 3)]
+            np.testing.assert_allclose(values, truth, rtol=1e-10)
+
+
+@pytest.mark.parametrize(
+    "call", ["os.kill(os.getpid(), 11)", "time.sleep(99)", "[0] * 10**10"]
+)
+def test_children_may_die(call, monkeypatch, tmp_path):
+    "A crash, an endless loop and too much memory are outcomes of one call."
+    script = tmp_path / "hostile.py"
+    text = Path(hostile.__file__).read_text()
+    change = "    rng = np.random.default_rng([1, seed])\n"
+    assert text.count(change) == 1
+    text = text.replace(change, f"    if seed == 1:\n        {call}\n{change}")
+    text = text.replace("SECONDS = 60", "SECONDS = 5").replace(
+        "parents[1]", f"parents[0] and Path({str(hostile.ROOT)!r})"
+    )
+    script.write_text(text)
+    monkeypatch.setattr(hostile, "__file__", str(script))
+    found = hostile.run("data", 0, 3)
+    assert list(found["failures"]) == ["1"] and found["counts"]["failed"] == 1
+    expected = {"os": "signal 11", "time": "time-out", "[0]": "MemoryError"}
+    assert expected[call.partition(".")[0].partition(" ")[0]] in found["failures"]["1"]
+
+
+def test_stored_table():
+    stored = json.loads((RESULTS / "hostile.json").read_text())
+    assert stored["calls"] >= 1000 and not any(stored["failures"].values())
+    total = sum(sum(counts.values()) for counts in stored["outcomes"].values())
+    assert total == stored["calls"]
