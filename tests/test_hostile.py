@@ -51,7 +51,9 @@ def test_harness_notices(monkeypatch):
     def crash():
         raise ZeroDivisionError
 
-    wrong = sm.estimate(phi + np.eye(3, 4), 2)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wrong = sm.estimate(phi + np.eye(3, 4), 2)
     with hostile.Watch() as watch:
         sm.estimate(phi, 2, stderr=False)
     values = sm.all_cycles(phi, 2) * [1, 1.01]
