@@ -34,7 +34,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARES = {"data": 0.80, "files": 0.195, "surroundings": 0.005}  # of all calls
-BATCH = {"data": 200, "files": 400, "surroundings": 10}  # calls of one child
+BATCH = {"data": 1000, "files": 1000, "surroundings": 20}  # calls of one child
 MEMORY = 3 * 2**30  # bytes beyond what a child has after its imports
 SECONDS = 60  # for one call
 GOOD = ("right", "told", "refused")  # outcomes that are fine

@@ -26,7 +26,8 @@ def test_slice(which, first, count):
     assert set(found["counts"]) <= set(hostile.GOOD)
 
 
-def test_harness_notices(monkeypatch):
+@pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
+def test_harness_notices():
     "Each promise, broken on purpose."
     import warnings
 
