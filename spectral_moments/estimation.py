@@ -630,7 +630,7 @@ def estimate(
         found = _found(call, names, runs, *options)
     return _warned(_assembled(call, *found, sampled))
 
-# %% ../nbs/11_estimation.ipynb #c21a9d43
+# %% ../nbs/11_estimation.ipynb #7ca73bf6
 def _values(
     phi, name, n_max, *, runs=0, random_state=0, n_jobs=1, progress=False, **options
 ):
@@ -646,7 +646,7 @@ def _values(
     return _judged(found, source, center)
 
 
-def _judged(found, source, center):
+def _judged(found, source, center, stacklevel=4):
     "Values in the units of the data, NaN where they are worth nothing, with a warning."
     values = _rescaled(found.values, source.exponent)
     values[_faint(found.values, source)] = np.nan
@@ -654,7 +654,7 @@ def _judged(found, source, center):
     beyond = np.isnan(values) & ~np.isnan(found.values)
     values[lost] = np.nan
     for note in _order_notes(values, lost, beyond, False):
-        warnings.warn(note, EstimateWarning, stacklevel=4)
+        warnings.warn(note, EstimateWarning, stacklevel=stacklevel)
     return values
 
 
@@ -701,7 +701,7 @@ def increasing(
         progress=check_flag(progress, "progress"),
     )
 
-# %% ../nbs/11_estimation.ipynb #e8220ac8
+# %% ../nbs/11_estimation.ipynb #2bfdbbe2
 def _tensor_sources(phi):
     "A torch tensor as a source that keeps its gradient, and the same as numpy array."
     trials = check_trials(phi.detach().cpu(), missing=True)
@@ -738,7 +738,7 @@ def all_cycles(
     mean = torch.stack([torch.stack(one.values) for one in found]).nanmean(0)
     rounding = np.max([one.rounding for one in found], axis=0)
     numbers = Reduced(mean.detach().cpu().numpy(), None, None, rounding, None)
-    values = torch.as_tensor(_judged(numbers, plain, center), device=phi.device)
+    values = torch.as_tensor(_judged(numbers, plain, center, 3), device=phi.device)
     known = values.isfinite() & (mean != 0)  # the factor of a number that is known
     factor = torch.where(known, values / torch.where(known, mean.detach(), 1.0), 0.0)
     return torch.where(values.isnan(), values, mean * factor)

@@ -316,11 +316,14 @@ def test_only_our_warnings_and_nothing_else_changes():
     phi = Linear(3).sample(30, 20, random_state=0)
     gaps = np.where(np.eye(30, 20) > 0, np.nan, phi)
     before, filters = np.geterr(), list(warnings.filters)
+    as_tensor = pytest.importorskip("torch").from_numpy
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         for given in (phi, gaps, np.stack([phi, gaps]), phi * 1e-150, phi + 50):
             for center in (False, True):
                 estimate(given, 4, center=center, random_state=0)
+        for function in (increasing, all_cycles, lambda x, n: all_cycles(as_tensor(x), n)):
+            function(phi * 1e-150, 4)
     assert {w.category for w in caught} <= {EstimateWarning}
     assert all(w.filename == __file__ for w in caught)
     assert np.geterr() == before and warnings.filters == filters

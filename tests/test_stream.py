@@ -186,12 +186,12 @@ def test_centred_stream_is_unbiased(monkeypatch):
     monkeypatch.setattr(module, "POOL", 16)
     process, rng = sm.Linear(3), np.random.default_rng(0)
     truth, found, plain = process.moments(3), [], []
-    for seed in range(300):
+    for seed in range(150):
         phi = process.sample(40, 30, random_state=seed)
         phi = phi[np.argsort(phi[:, 0])] + 2 * np.ones(30)  # sorted rows do no harm
         found.append(values(Stream(30, 3, center=True, random_state=rng).update(phi)))
         plain.append(values(Stream(30, 3, random_state=rng).update(phi)))
-    error = np.std(found, axis=0, ddof=1) / np.sqrt(300)
+    error = np.std(found, axis=0, ddof=1) / np.sqrt(150)
     assert (abs(np.mean(found, axis=0) - truth) < 4 * error).all()
     assert (np.mean(plain, axis=0) > 2 * truth).all()  # negative control
 
