@@ -52,8 +52,11 @@ def test_harness_notices():
     def crash():
         raise ZeroDivisionError
 
-    wrong = sm.estimate(phi + np.eye(3, 4), 2)
-    with hostile.Watch() as watch:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        wrong = sm.estimate(phi + np.eye(3, 4), 2)
+    with hostile.Watch() as watch, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         sm.estimate(phi, 2, stderr=False)
     values = sm.all_cycles(phi, 2) * [1, 1.01]
     parts = (values, ["all_cycles"] * 2, np.ones(2, dtype=bool), [])
