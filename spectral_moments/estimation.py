@@ -432,7 +432,7 @@ def _error_parts(each, noise, exponent):
         parts["probe_error"] = root(noise)
     return parts
 
-# %% ../nbs/11_estimation.ipynb #d18fb605
+# %% ../nbs/11_estimation.ipynb #c0a06d6c
 KEPT, LARGEST = (
     512,
     64,
@@ -492,6 +492,7 @@ def stream_estimate(
     kept,  # some rows, trials (T, number, Q)
     stands_for,  # how many rows each of them stands for
     stderr=True,  # whether to compute standard errors
+    notes=(),  # doubts about the order of the rows
 ):  # an `Estimate`
     "The estimate of a stream."
     if np.isinf(means).any():
@@ -506,7 +507,7 @@ def stream_estimate(
         parts = _error_parts(each, None, source.exponent)
     values[_faint(means, source)] = np.nan
     beyond = np.isnan(values) & ~np.isnan(means)
-    notes = [*look(source, center=center, order=False)]
+    notes = [*look(source, center=center, order=False), *notes]
     notes += _order_notes(values, [], beyond, False)
     notes += doubts(values, parts["stderr"]) if stderr else []
     methods = ["increasing"] * len(means)

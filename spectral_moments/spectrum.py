@@ -223,7 +223,7 @@ def _boxes(moments, level):
         raise ValueError("stderr of m(1) is not finite; measure more rows and columns")
     return interval(m[:k], stderr[:k], level=1 - (1 - level) / k)
 
-# %% ../nbs/12_spectrum.ipynb #5fd1e78d
+# %% ../nbs/12_spectrum.ipynb #e7ef0154
 def operator_norm(
     moments,  # m(1), ..., m(k) as an array, or an estimate with .values and .stderr
     *,
@@ -239,7 +239,13 @@ def operator_norm(
         )
     pairs = [(i, j) for i in range(len(n)) for j in range(i + 1, len(n)) if low[j] > 0]
     ratios = [(low[j] / high[i]) ** (1 / (j - i)) for i, j in pairs]
-    return Bounds(float(max(ratios, default=0.0)), float((high ** (1 / n)).min()))
+    bounds = Bounds(float(max(ratios, default=0.0)), float((high ** (1 / n)).min()))
+    if bounds.low > bounds.high * (1 + 1e-9):
+        raise ValueError(
+            "no spectrum has these moments: their ratios ask for a larger eigenvalue than "
+            "their roots allow; use the moments of sm.feasible, or a higher level"
+        )
+    return bounds
 
 # %% ../nbs/12_spectrum.ipynb #bffc2e90
 def _solve(cost, **constraints):

@@ -151,14 +151,21 @@ def summary_sums(
         means.append(math.ldexp(total, -bits) / (number >> bits) if number else math.nan)
     return np.array(means)
 
-# %% ../nbs/24_stream.ipynb #55626782
+# %% ../nbs/24_stream.ipynb #7fe04c5a
 POOL = 1024  # rows that are mixed
 BATCH = 256  # rows that are processed together
 SAMPLE, LARGEST = 512, 64  # rows that are kept for the errors: at random, and the largest
 
 
+_SORTED = (
+    "neighbouring rows are more alike than distant ones, and only those that wait together "
+    "are mixed: send rows in random order; if they follow each other in time, take rows "
+    "far apart"
+)
+
+
 class Stream:
-    "Moments of a matrix whose rows arrive in batches."
+    "Moments of a matrix whose rows arrive in batches, in random order or nearly so."
 
     def __init__(
         self,
@@ -360,6 +367,7 @@ class Stream:
             kept=kept,
             stands_for=stands_for,
             stderr=check_flag(stderr, "stderr"),
+            notes=[_SORTED] if state.sorted() else [],
         )
 
     def save(
@@ -379,7 +387,7 @@ class Stream:
         "Read a stream from a file."
         return _load(cls, Path(path), n_jobs)
 
-# %% ../nbs/24_stream.ipynb #43e538cf
+# %% ../nbs/24_stream.ipynb #d3d84fef
 class _State(NamedTuple):
     "All that changes in a stream; replaced as a whole."
 
@@ -387,14 +395,17 @@ class _State(NamedTuple):
     counts: Summary  # of what could have been measured there; None: everything was
     pool: np.ndarray  # trials of rows that wait, (T, number, Q); None: none came yet
     kept: np.ndarray  # rows that are kept for the errors, (T, number, Q)
-    keys: np.ndarray  # (2, number): random keys, and sizes of the rows
+    keys: np.ndarray  # (3, number): random keys, sizes, products with the row before
     n_seen: int = 0  # number of rows
 
     def seen(self, rows, rng):
         "The state that has taken note of further rows."
-        with np.errstate(over="ignore"):  # an infinite size is the largest
-            sizes = np.nansum(rows**2, axis=(0, 2))
-        keys = np.array([rng.random(rows.shape[1]), sizes])
+        x, near = np.nan_to_num(rows).mean(0), np.full(rows.shape[1], np.nan)
+        with np.errstate(over="ignore", invalid="ignore"):
+            sizes = np.nansum(rows**2, axis=(0, 2)).clip(max=np.finfo(float).max)
+            near[1:] = np.einsum("ia,ia->i", x[1:], x[:-1])
+        near[~np.isfinite(near)] = np.nan
+        keys = np.array([rng.random(rows.shape[1]), sizes, near])
         kept, keys = _kept([self, self._replace(kept=rows, keys=keys)])
         return self._replace(kept=kept, keys=keys, n_seen=self.n_seen + rows.shape[1])
 
@@ -405,6 +416,22 @@ class _State(NamedTuple):
         weights = np.full(self.kept.shape[1], (self.n_seen - len(largest)) / rest)
         weights[largest] = 1
         return self.kept, weights
+
+    def sorted(self):
+        "Whether rows are more like the row before than like any other."
+        known = np.isfinite(self.keys[2])
+        if known.sum() < 20:
+            return False
+        kept, weights = self.sample()
+        x = np.nan_to_num(kept).mean(0)
+        with np.errstate(all="ignore"):
+            size, total, near = (x**2).sum(1), weights @ x, self.keys[2, known]
+            far = total @ total - weights**2 @ size
+            far /= weights.sum() ** 2 - weights @ weights
+            w = weights[known] / weights[known].sum()
+            more, spread = w @ near - far, np.sqrt(w**2 @ (near - w @ near) ** 2)
+            rest = weights @ size / weights.sum() - far
+            return bool(more > 0.1 * rest and more > 5 * spread)
 
 
 def _ranked(values, count):
@@ -456,7 +483,7 @@ def _save(stream, path):
     with atomic_write(path) as file:
         np.savez(file, settings=text, **_arrays(stream))
 
-# %% ../nbs/24_stream.ipynb #74862186
+# %% ../nbs/24_stream.ipynb #34b20ee4
 def _whole(value, name, least=0, most=2**62):
     "A whole number from a file."
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
@@ -551,7 +578,7 @@ def _restored(cls, settings, content, n_jobs):
     if "pool" in names:
         pool = _read(content, "pool", (None, None, Q), gaps=True)
         kept = _read(content, "kept", (len(pool), None, Q), gaps=True)
-        keys = _read(content, "keys", (2, kept.shape[1]))
+        keys = _read(content, "keys", (3, kept.shape[1]), gaps=True)
     seen = _whole(settings["n_seen"], "n_seen")
     options = dict(center=settings["center"], shuffle=settings["shuffle"])
     stream = cls(Q, n_max, mergeable=False, random_state=rng, n_jobs=n_jobs, **options)

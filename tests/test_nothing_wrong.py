@@ -327,3 +327,11 @@ def test_only_our_warnings_and_nothing_else_changes():
     assert {w.category for w in caught} <= {EstimateWarning}
     assert all(w.filename == __file__ for w in caught)
     assert np.geterr() == before and warnings.filters == filters
+
+
+# -------------------------------------------------------------- 9. bounds in the wrong order
+def test_bounds_of_no_spectrum():
+    with pytest.raises(ValueError, match="no spectrum has these moments.*feasible"):
+        sm.operator_norm([1, 0.5, 9])
+    low, high = sm.operator_norm([1, 0.5, 0.3])
+    assert low < high

@@ -11,7 +11,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from conftest import peak_memory
+from conftest import normal, peak_memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -526,7 +526,7 @@ def test_damaged_files(saved):
     [
         lambda x: x.astype("f4"),
         lambda x: x.astype(">f8"),
-        lambda x: x.astype(int),
+        lambda x: np.nan_to_num(x).astype(int),
         lambda x: x.astype(complex),
         lambda x: x[..., :-1],
         lambda x: x[None],
@@ -656,3 +656,27 @@ def test_notes_of_a_stream():
     assert any("60 of 120 rows are exact copies" in note for note in notes)
     notes = Stream(8, 2).update(phi + 5).estimate().notes
     assert any("mean over inputs" in note for note in notes)
+
+
+@pytest.mark.parametrize("size", [4000, 50])
+def test_sorted_rows_are_noted(size):
+    "Also where the pool is far too small to mix them."
+    rng = np.random.default_rng(0)
+    steps, slow = rng.standard_normal((4000, 12)), np.zeros((4000, 12))
+    for i in range(1, 4000):
+        slow[i] = 0.9 * slow[i - 1] + steps[i]
+    gaps = np.where(rng.random(slow.shape) < 0.1, np.nan, slow)
+    for phi, told in ((slow, True), (gaps, True), (steps, False), (steps + 3, False)):
+        stream = Stream(12, 2, random_state=0)
+        for batch in np.split(phi, range(size, 4000, size)):
+            stream.update(batch)
+        notes = stream.estimate().notes
+        assert any("more alike than distant ones" in note for note in notes) == told
+    mixed = Stream(12, 2, random_state=0).update(slow[rng.permutation(4000)])
+    assert not any("alike" in note for note in mixed.estimate().notes)
+
+
+def test_rows_of_any_size_can_be_saved(tmp_path):
+    stream = Stream(3, 2).update(np.full((30, 3), 1e200) * normal((30, 3)))
+    stream.save(tmp_path / "s.npz")
+    np.testing.assert_array_equal(values(Stream.load(tmp_path / "s.npz")), values(stream))
