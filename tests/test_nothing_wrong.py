@@ -329,7 +329,7 @@ def test_only_our_warnings_and_nothing_else_changes():
     assert np.geterr() == before and warnings.filters == filters
 
 
-# -------------------------------------------------------------- 9. bounds in the wrong order
+# ------------------------------------------------------------- 9. bounds in the wrong order
 def test_bounds_of_no_spectrum():
     with pytest.raises(ValueError, match="no spectrum has these moments.*feasible"):
         sm.operator_norm([1, 0.5, 9])
