@@ -451,7 +451,7 @@ def sampled_covariances(
     "Covariances of the estimates for a whole matrix, from some of its rows."
     unknown = np.full((n_max, n_max), np.inf)
     few = np.sort(np.random.default_rng(0).permutation(shape[2])[:KEPT])
-    part = Source(np.ascontiguousarray(source.trials[:, :, few]), 0, source.gaps)
+    part = Source(np.ascontiguousarray(source.take(slice(None))[:, :, few]), 0, source.gaps)
     if part.shape[1] <= n_max * (2 if center else 1) or len(few) <= n_max:
         return Covariances(unknown, unknown, np.zeros(n_max, dtype=int))
     weights = None if columns.weights is None else columns.weights[few]

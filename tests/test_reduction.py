@@ -19,7 +19,7 @@ from spectral_moments.reduction import (
     reduce,
     trial_splits,
 )
-from spectral_moments.sources import FileSource, Source, open_source
+from spectral_moments.sources import Source, file_source, open_source
 
 UNBIASED = ("all_cycles", "increasing", "blocks", "sketched")
 TABLE = np.array([[1.0, -1.0], [2.0, 0.5]])
@@ -334,7 +334,7 @@ def recording():
 def in_file(x, tmp_path):
     "The same data in a file that is read by strips of three rows."
     np.save(tmp_path / "x.npy", x)
-    source = FileSource(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    source = file_source(np.load(tmp_path / "x.npy", mmap_mode="r"))
     source.height = 3
     return source
 
