@@ -7,7 +7,7 @@ __all__ = ['METHODS', 'ALIASES', 'LEAST', 'PRODUCTS', 'MOST', 'ERRORS', 'CHEAP',
            'NEGLIGIBLE', 'FAINT', 'KEPT', 'LARGEST', 'budget', 'price', 'choose', 'Covariances', 'sampled_covariances',
            'stream_estimate', 'estimate', 'naive', 'kong_valiant', 'increasing', 'all_cycles', 'sketched']
 
-# %% ../nbs/11_estimation.ipynb #b091b843
+# %% ../nbs/11_estimation.ipynb #2b7bee57
 import math
 import warnings
 from typing import NamedTuple
@@ -26,7 +26,8 @@ from spectral_moments.checks import (
 )
 from spectral_moments.reduction import (
     FAMILIES,
-    NOTHING,
+    PLAIN,
+    Design,
     Reduced,
     Request,
     Sides,
@@ -149,17 +150,17 @@ def _check_population(population, shape):
         found.append(size)
     return tuple(found)
 
-# %% ../nbs/11_estimation.ipynb #861ec481
+# %% ../nbs/11_estimation.ipynb #8055107a
 class _Call:
     "A call of the front door, checked: the one place where a combination is refused."
 
-    def __init__(self, source, n_max, method, center, population, rows, columns):
-        self.source, self.center = source, center
+    def __init__(self, source, n_max, method, design=PLAIN):
+        self.source, self.design, self.center = source, design, design.center
         T, P, Q = self.shape = source.shape
         self.method = self._method(method)
         self.n_max = check_order(n_max, (P, Q))
-        self.population, self.rows, self.columns = population, rows, columns
-        self.complete = not source.gaps and rows.weights is None and columns.weights is None
+        self.complete = not (source.gaps or design.weighted)
+        center, rows, columns, population = design
         finite = population != (None, None)
         grouped = rows.groups is not None or columns.groups is not None
         units = P if rows.groups is None else int(rows.groups.max()) + 1
@@ -191,7 +192,7 @@ class _Call:
             raise ValueError(
                 "population is known to all cycles only; use method='auto' without groups"
             )
-        if finite and (rows.weights is not None or columns.weights is not None):
+        if finite and design.weighted:
             raise ValueError(
                 "population and weights both say what the sample stands for; "
                 "give one of them"
@@ -216,7 +217,7 @@ class _Call:
 
     def pairs(self, name, n_max):
         "Whether a family needs random pairs of rows."
-        return self.center and by_pairs(name, n_max, self.source, self.rows, self.columns)
+        return by_pairs(name, n_max, self.source, self.design)
 
     def plan(self, n_permutations):
         "Which family for which order, and how many views of the last; None: until quiet."
@@ -234,7 +235,7 @@ class _Call:
             return None
         return RUNS if FAMILIES[name].ordered or self.pairs(name, n_max) else 1
 
-# %% ../nbs/11_estimation.ipynb #d90340c6
+# %% ../nbs/11_estimation.ipynb #6e234868
 ROUNDS, TOLERANCE = (
     16,
     0.25,
@@ -252,21 +253,8 @@ def _run(call, name, n_max, runs, stderr, rng, n_jobs, advance, errors=None):
             options["enough"] = quiet
     if price("increasing", n_max, call.shape) <= CHEAP:
         options["replicated"] = 4
-    return reduce(
-        call.source,
-        name,
-        n_max,
-        center=call.center,
-        runs=runs,
-        replicates=stderr,
-        rows=call.rows,
-        columns=call.columns,
-        population=call.population,
-        rng=rng,
-        n_jobs=n_jobs,
-        advance=advance,
-        **options,
-    )
+    options.update(runs=runs, replicates=stderr, rng=rng, n_jobs=n_jobs, advance=advance)
+    return reduce(call.source, name, n_max, call.design, **options)
 
 # %% ../nbs/11_estimation.ipynb #7acdb4cf
 LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
@@ -314,7 +302,7 @@ def _found(call, names, runs, stderr, rng, n_jobs, advance, errors=None):
         names = ["increasing" if n in lost else name for n, name in enumerate(names)]
     return results, names, lost
 
-# %% ../nbs/11_estimation.ipynb #cb28e313
+# %% ../nbs/11_estimation.ipynb #e0b55298
 def _by_order(results, names, field):
     "One field of the results, order by order; None if a family has none."
     parts = [getattr(results[name], field) for name in names]
@@ -402,14 +390,14 @@ def _in_units(sides):
 def _covariances(sides, call):
     "Covariances due to rows and to columns."
     sides, units = _in_units(sides)
-    each = (jackknife_covariance(x, size) for x, size in zip(sides, call.population))
+    each = (jackknife_covariance(x, size) for x, size in zip(sides, call.design.population))
     return Covariances(*each, units)
 
 
 def _replicates(values, sides, call):
     "The estimates without each unit, in the units of the data."
     found = []
-    for side, size in zip(sides, call.population):
+    for side, size in zip(sides, call.design.population):
         left = 1.0 if size is None else math.sqrt(1 - side.shape[1] / size)
         found.append(_rescaled(values[:, None] + side * left, call.source.exponent))
     return tuple(found)
@@ -432,7 +420,7 @@ def _error_parts(each, noise, exponent):
         parts["probe_error"] = root(noise)
     return parts
 
-# %% ../nbs/11_estimation.ipynb #c0a06d6c
+# %% ../nbs/11_estimation.ipynb #32089948
 KEPT, LARGEST = (
     512,
     64,
@@ -444,20 +432,19 @@ def sampled_covariances(
     stands_for,  # how many rows each of them stands for
     shape,  # (T, P, Q) of the whole
     n_max,  # highest order
-    center,  # whether the mean over the rows is removed
-    rows=NOTHING,  # weights of these rows
-    columns=NOTHING,  # weights of the columns
+    design,  # weights of these rows and of all columns
 ):  # `Covariances`
     "Covariances of the estimates for a whole matrix, from some of its rows."
     unknown = np.full((n_max, n_max), np.inf)
     few = np.sort(np.random.default_rng(0).permutation(shape[2])[:KEPT])
-    part = Source(np.ascontiguousarray(source.trials[:, :, few]), 0, source.gaps)
-    if part.shape[1] <= n_max * (2 if center else 1) or len(few) <= n_max:
+    part = Source(np.ascontiguousarray(source.take(slice(None))[:, :, few]), 0, source.gaps)
+    if part.shape[1] <= n_max * (2 if design.center else 1) or len(few) <= n_max:
         return Covariances(unknown, unknown, np.zeros(n_max, dtype=int))
-    weights = None if columns.weights is None else columns.weights[few]
-    mine = stands_for if rows.weights is None else stands_for * rows.weights
-    mine = None if mine.min() == mine.max() else mine / mine.max()
-    call = _Call(part, n_max, "auto", center, (None, None), Sides(mine), Sides(weights))
+    w, v = design.rows.weights, design.columns.weights
+    w = stands_for if w is None else stands_for * w
+    w = None if w.min() == w.max() else w / w.max()
+    sides = Sides(w), Sides(None if v is None else v[few])
+    call = _Call(part, n_max, "auto", Design(design.center, *sides))
     found = _found(call, *call.plan(None), True, np.random.default_rng(0), 1, None)
     sides = [_by_order(*found[:2], field) for field in ("rows", "columns")]
     if sides[0] is None:  # orders so high that only probes can be paid for
@@ -477,10 +464,9 @@ def _from_sample(call):
     taken = np.sort(np.concatenate([largest, others]))
     stands_for = np.where(np.isin(taken, largest), 1.0, (P - len(largest)) / len(others))
     kept = Source(np.asarray(source.take(taken)), 0, source.gaps)
-    weights = None if call.rows.weights is None else call.rows.weights[taken]
-    return sampled_covariances(
-        kept, stands_for, call.shape, call.n_max, call.center, Sides(weights), call.columns
-    )
+    w = call.design.rows.weights
+    design = call.design._replace(rows=Sides(None if w is None else w[taken]))
+    return sampled_covariances(kept, stands_for, call.shape, call.n_max, design)
 
 
 def stream_estimate(
@@ -503,7 +489,8 @@ def stream_estimate(
     values, source = _rescaled(means, exponent), open_source(kept)
     parts = dict(stderr=np.full(len(means), np.nan))
     if stderr:
-        each = sampled_covariances(source, stands_for, shape, len(means), center)
+        design = Design(center)
+        each = sampled_covariances(source, stands_for, shape, len(means), design)
         parts = _error_parts(each, None, source.exponent)
     values[_faint(means, source)] = np.nan
     beyond = np.isnan(values) & ~np.isnan(means)
@@ -514,7 +501,7 @@ def stream_estimate(
     common = dict(methods=methods, shape=shape, center=center, notes=notes)
     return _warned(Estimate(values, **common, **parts), 4)
 
-# %% ../nbs/11_estimation.ipynb #1835585d
+# %% ../nbs/11_estimation.ipynb #a7b5e17f
 def _named(orders):
     "Orders in words."
     return ", ".join(str(n + 1) for n in orders)
@@ -549,14 +536,16 @@ def _order_notes(values, lost, beyond, auto):
 
 def _notes(call, names):
     "Doubts about the data and about the way."
-    yield from look(call.source, center=call.center, grouped=call.rows.groups is not None)
+    yield from look(
+        call.source, center=call.center, grouped=call.design.rows.groups is not None
+    )
     T, P, Q = call.shape
     if call.n_max > 1 and 2 * call.n_max > min(P, Q):
         yield (
             f"n_max = {call.n_max} is close to min(P, Q) = {min(P, Q)}; the highest orders "
             "use nearly all rows or columns in each cycle and say little"
         )
-    for side, what in ((call.rows, "rows"), (call.columns, "columns")):
+    for side, what in ((call.design.rows, "rows"), (call.design.columns, "columns")):
         if side.weights is not None:
             effective = side.weights.sum() ** 2 / (side.weights**2).sum()
             yield f"the weights leave the worth of {effective:.0f} of all {what}"
@@ -573,7 +562,7 @@ def _warned(result, stacklevel=3):
         warnings.warn(note, EstimateWarning, stacklevel=stacklevel)
     return result
 
-# %% ../nbs/11_estimation.ipynb #2b1044dc
+# %% ../nbs/11_estimation.ipynb #f0cda108
 def estimate(
     phi,  # matrix (P, Q) or T trials of it (T, P, Q), NaN where missing: array-like, memory
     # map, h5py or Zarr array, Dask array, torch tensor
@@ -608,7 +597,7 @@ def estimate(
             f"phi has three axes, {T} x {P} x {Q}, and trials=False; reshape it to "
             "(inputs, features), or pass trials=True if the first axis counts repeats"
         )
-    rows, columns = (
+    sides = (
         Sides(
             _check_side(w, size, f"{side}_weights", side),
             _check_groups(g, size, name, side),
@@ -618,8 +607,8 @@ def estimate(
             (column_weights, column_groups, Q, "column", "column_groups"),
         )
     )
-    population = _check_population(population, (P, Q))
-    call = _Call(source, n_max, method, center, population, rows, columns)
+    design = Design(center, *sides, _check_population(population, (P, Q)))
+    call = _Call(source, n_max, method, design)
     names, runs = call.plan(n_permutations)
     families = [FAMILIES[name] for name in names]
     stderr = stderr and all(family.honest for family in families)
@@ -631,20 +620,27 @@ def estimate(
         found = _found(call, names, runs, *options)
     return _warned(_assembled(call, *found, sampled))
 
-# %% ../nbs/11_estimation.ipynb #7ca73bf6
+# %% ../nbs/11_estimation.ipynb #bb3a4a5b
 def _values(
-    phi, name, n_max, *, runs=0, random_state=0, n_jobs=1, progress=False, **options
+    phi,
+    name,
+    n_max,
+    design=PLAIN,
+    *,
+    runs=0,
+    random_state=0,
+    n_jobs=1,
+    progress=False,
+    **options,
 ):
     "Estimates of one family, rows and columns as given unless there are runs."
-    source, none = open_source(phi), NOTHING
-    center = options.get("center", False)
-    call = _Call(source, n_max, name, center, (None, None), none, none)
+    call = _Call(open_source(phi), n_max, name, design)
     rng = check_random_state(random_state)
     runs = RUNS if not runs and call.pairs(name, call.n_max) else runs
     with progress_bar(progress, None) as bar:
         options.update(rng=rng, n_jobs=n_jobs, advance=bar.update, runs=runs)
-        found = reduce(source, name, call.n_max, **options)
-    return _judged(found, source, center)
+        found = reduce(call.source, name, call.n_max, design, **options)
+    return _judged(found, call.source, design.center)
 
 
 def _judged(found, source, center, stacklevel=4):
@@ -702,7 +698,7 @@ def increasing(
         progress=check_flag(progress, "progress"),
     )
 
-# %% ../nbs/11_estimation.ipynb #2bfdbbe2
+# %% ../nbs/11_estimation.ipynb #d65b15ec
 def _tensor_sources(phi):
     "A torch tensor as a source that keeps its gradient, and the same as numpy array."
     trials = check_trials(phi.detach().cpu(), missing=True)
@@ -722,11 +718,11 @@ def all_cycles(
     "Mean over all cycles with distinct rows and columns: unbiased, of least variance."
     center = check_flag(center, "center")
     if kind_of(phi) != "torch":
-        return _values(phi, "all_cycles", n_max, center=center)
+        return _values(phi, "all_cycles", n_max, Design(center))
     import torch
 
-    (source, plain), none = _tensor_sources(phi), NOTHING
-    call = _Call(source, n_max, "all_cycles", center, (None, None), none, none)
+    source, plain = _tensor_sources(phi)
+    call = _Call(source, n_max, "all_cycles", Design(center))
     rng, family = np.random.default_rng(0), FAMILIES["all_cycles"]
     paired = call.pairs("all_cycles", call.n_max)
     splits = trial_splits(source.shape[0], rng)
