@@ -14,7 +14,7 @@ import spectral_moments as sm
 from spectral_moments.exponents import compare_laws
 
 SEED = 4120
-N_MAX = 6
+N_MAX = 5
 SETTINGS = {"n_matrices": 200, "n_max": N_MAX, "laws": {"n_matrices": 100}}
 RANKS = (5, 50)  # of the straight lines through sample and cross-validated spectra
 LAWS = {"0.7": (0.7, 20_000), "1": (1.0, 1000), "1.5": (1.5, 1000)}  # exponent, rank

@@ -12,7 +12,8 @@ import numpy as np
 
 import spectral_moments as sm
 from spectral_moments import spectrum
-from spectral_moments.spectrum import moment_grid, nearest_point, upper_end
+from spectral_moments.moment_problem import moment_grid
+from spectral_moments.spectrum import nearest_point, upper_end
 from spectral_moments.uncertainty import interval
 
 SEED = 4119
