@@ -588,8 +588,8 @@ def _open_lines(file):
     text = chain([first.decode("utf-8-sig")], (line.decode() for line in file))
     return _fields(text, separator), separator
 
-# %% ../nbs/29_files.ipynb #da0b21db
-BATCH = 2**22  # bytes of a batch of rows
+# %% ../nbs/29_files.ipynb #611aa9df
+BATCH = 2**20  # bytes of a batch of rows
 
 
 def row_batches(
@@ -598,7 +598,7 @@ def row_batches(
     *,
     header=None,  # whether the first line of a text table is a header; None to find out
     index=None,  # whether to leave out its first column; None: refuse what looks like one
-    size=None,  # rows in a batch; None: about four megabytes of them
+    size=None,  # rows in a batch; None: about a megabyte of them
 ):  # iterator of arrays (rows, Q) or, of trials, (T, rows, Q)
     "The rows of a file, a batch at a time, in the memory of one batch."
     name = "standard input" if hasattr(path, "read") else Path(path)

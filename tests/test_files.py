@@ -22,7 +22,13 @@ from scipy.io import loadmat, savemat
 from scipy.sparse import csc_array, eye_array
 
 from spectral_moments import Linear
-from spectral_moments.files import Checkpoint, atomic_write, load_matrix, row_batches
+from spectral_moments.files import (
+    BATCH,
+    Checkpoint,
+    atomic_write,
+    load_matrix,
+    row_batches,
+)
 
 PHI = Linear(3).sample(7, 6, random_state=1)
 THIN = np.where(PHI > 0, PHI, 0.0)
@@ -490,9 +496,9 @@ def test_batches_take_the_memory_of_a_batch(tmp_path):
 
     def read():
         for part in row_batches(tmp_path / "x.npy"):
-            assert part.nbytes <= 2**22
+            assert part.nbytes <= BATCH
 
-    assert peak_memory(read) < 3 * 2**22
+    assert peak_memory(read) < 3 * BATCH + 2**20
 
 
 # --- random damage ------------------------------------------------------------------------
