@@ -316,7 +316,7 @@ def _units(order, edges, groups):
         return groups[order[edges[:-1]]]
     return slice(None) if order is None else order
 
-# %% ../nbs/24_reduction.ipynb #e4a16ca9
+# %% ../nbs/24_reduction.ipynb #b99f06ce
 def reduce(
     source,  # a source
     name,  # of a family
@@ -328,7 +328,7 @@ def reduce(
     replicated=1,  # views from which, if they differ by their order only
     rng=None,  # numpy Generator
     n_jobs=1,  # number of threads
-    enough=None,  # function of `Reduced` that says when to stop before `runs`
+    enough=None,  # function (`Reduced`, views so far): whether to stop before `runs`
     advance=None,  # called without arguments after each view
     **options,  # of the family
 ):  # `Reduced`
@@ -368,7 +368,7 @@ def reduce(
         result = Reduced(values, *sides, rounding, spread)
         if advance:
             advance()
-        if enough is not None and enough(result):
+        if enough is not None and enough(result, run + 1):
             break
     return result
 
