@@ -90,26 +90,35 @@ def summary(values, errors, truth):
     }
 
 
+FITS = {  # whether the rank is known, and whether every part of the error is counted once
+    "rank given": (True, True),
+    "rank unknown": (False, True),
+    "as the jackknife counts": (True, False),
+}
+
+
 def analyse(case, drawn):
     "One case: the fit with and without the rank, the test, and two slopes."
     found = {key: np.array([x[key] for x in drawn], dtype=float) for key in drawn[0]}
     exponent, rank = LAWS[CASES[case]["law"]]
-    rows, refused = {"rank given": [], "rank unknown": []}, 0
-    for est in map(as_estimate, drawn):
+    shape = CASES[case]["trials"], *SHAPES[CASES[case]["shape"]]
+    rows, refused = {key: [] for key in FITS}, 0
+    for part in drawn:
         try:
-            for key, known in (("rank given", rank), ("rank unknown", None)):
+            for key, (known, once) in FITS.items():
+                est = as_estimate(part, shape if once else None)
                 with warnings.catch_warnings(record=True) as said:
                     warnings.simplefilter("always")
-                    fit = sm.power_law(est, rank=known)
+                    fit = sm.power_law(est, rank=rank if known else None)
                 doubt = any("hardly determined" in str(w.message) for w in said)
                 rows[key].append([fit.exponent, fit.stderr["exponent"], fit.p_value, doubt])
         except ValueError:
             refused += 1
     result = {"matrices": len(found["values"]), "refused": refused}
     for key, values in rows.items():
-        value, error, p, doubt = np.array(values, dtype=float).T
+        value, error, p, doubt = np.array(values, dtype=float).reshape(-1, 4).T
         sure = doubt == 0
-        result["doubted"] = int(doubt.sum())
+        result.setdefault("doubted", int(doubt.sum()))
         if sure.sum() > 5:
             result[key] = summary(value[sure], error[sure], exponent)
             result[key]["rejected"] = float(np.mean(p[sure] < 0.05))
@@ -136,17 +145,18 @@ def draw_other(name, seed, index):
     return dict(values=est.values, covariance=est.covariance)
 
 
-def as_estimate(part):
-    "What was kept, as the fit takes it."
+def as_estimate(part, shape):
+    "What was kept, as the fit takes it; without its shape, errors stay as they are."
     m, C = np.array(part["values"]), np.array(part["covariance"])
-    return SimpleNamespace(values=m, stderr=np.sqrt(C.diagonal()), covariance=C)
+    known = {} if shape is None else {"shape": shape}
+    return SimpleNamespace(values=m, stderr=np.sqrt(C.diagonal()), covariance=C, **known)
 
 
-def rejections(drawn):
+def rejections(name, drawn):
     "How often each law is rejected."
-    rejected = {}
+    rejected, shape = {}, (1, *OTHERS[name][1])
     for part in drawn:
-        for law, fit in compare_laws(as_estimate(part), range(2, 6)).items():
+        for law, fit in compare_laws(as_estimate(part, shape), range(2, 6)).items():
             rejected.setdefault(law, []).append(fit.p_value < 0.05)
     return {law: float(np.mean(x)) for law, x in rejected.items() if law != "broken"}
 
@@ -161,7 +171,7 @@ def measure(run):
         "ranks_of_slopes": RANKS,
         "exponents": LAWS,
         "cases": {case: analyse(case, x) for case, x in drawn.items()},
-        "rejected": {name: rejections(x) for name, x in others.items()},
+        "rejected": {name: rejections(name, x) for name, x in others.items()},
     }
 
 
