@@ -289,7 +289,7 @@ def power_law(
         )
     return fit
 
-# %% ../nbs/13_exponents.ipynb #5492e55e
+# %% ../nbs/13_exponents.ipynb #a8fbb7f3
 def _fit(est, orders, law, rank):
     "The fit of one law, without warnings."
     if law not in _LAWS:
@@ -316,7 +316,7 @@ def _fit(est, orders, law, rank):
     covariance, dof = K @ R @ K.T, len(n) - n_free - (law == "broken")
     test = goodness_of_fit(y - f(theta, n), R, np.eye(len(n)) - G @ K, dof)
     if law != "broken":
-        theta = theta + _curvature_bias(f, theta, n, K, covariance)
+        theta = np.clip(theta + _curvature_bias(f, theta, n, K, covariance), *bounds)
     values = [*theta[:-1], np.exp(theta[-1])]
     errors = np.sqrt(covariance.diagonal()) * [*np.ones(n_free - 1), values[-1]]
     parameters = dict(zip(names, map(float, values)))
