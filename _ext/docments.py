@@ -1,81 +1,20 @@
 """Sphinx extension: comments beside parameters (docments) become their documentation.
 
-Read from the source, so that a comment may continue on the next line, and a default may
-take several. Labels of equations in docstrings become links to the equations.
+The text is the one that `help()` shows, from `nbs/93_reference.ipynb`. Labels of equations
+in docstrings become links to the equations.
 """
 
-import ast
-import dataclasses
 import inspect
-import io
 import re
-import textwrap
-import tokenize
 
-
-def read_source(obj):
-    "Syntax tree of a function or class, and its comments by line."
-    source = textwrap.dedent(inspect.getsource(inspect.unwrap(obj)))
-    tokens = list(tokenize.generate_tokens(io.StringIO(source).readline))
-    comments = {
-        token.start[0]: token.string.lstrip("#: ").rstrip()
-        for token in tokens
-        if token.type == tokenize.COMMENT
-    }
-    return ast.parse(source).body[0], comments, tokens
-
-
-def join(comments, start, end):
-    "The comments of the lines from `start` to before `end` in one line."
-    return " ".join(comments[n] for n in range(start, end) if n in comments)
-
-
-def closing_line(tokens):
-    "Line of the colon that ends the head of a function."
-    depth, begun = 0, False
-    for token in tokens:
-        begun = begun or token.string == "def"
-        depth += (token.string in ("(", "[", "{")) - (token.string in (")", "]", "}"))
-        if begun and depth == 0 and token.string == ":":
-            return token.start[0]
-    raise ValueError("no function")
-
-
-def signature_notes(function):
-    "Comments of the parameters by name, and the comment on what is returned."
-    node, comments, tokens = read_source(function)
-    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return {}, ""
-    a, stars = node.args, {}
-    if a.vararg:
-        stars[a.vararg] = "*"
-    if a.kwarg:
-        stars[a.kwarg] = "**"
-    parameters = [*a.posonlyargs, *a.args, *a.kwonlyargs, *stars]
-    parameters.sort(key=lambda p: (p.lineno, p.col_offset))
-    close = closing_line(tokens)
-    ends = [p.lineno for p in parameters[1:]] + [close]
-    notes = {
-        stars.get(p, "") + p.arg: join(comments, p.lineno, end)
-        for p, end in zip(parameters, ends)
-    }
-    return notes, join(comments, close, node.body[0].lineno)
-
-
-def has_fields(cls):
-    "Whether the fields of a class are written in its body."
-    return dataclasses.is_dataclass(cls) or hasattr(cls, "_fields")
-
-
-def field_notes(cls):
-    "Comments of the fields of a data class or named tuple by name."
-    node, comments, _ = read_source(cls)
-    ends = [statement.lineno for statement in node.body[1:]] + [node.end_lineno + 1]
-    return {
-        statement.target.id: join(comments, statement.lineno, end)
-        for statement, end in zip(node.body, ends)
-        if isinstance(statement, ast.AnnAssign)
-    }
+from spectral_moments.reference import (
+    example,
+    field_notes,
+    has_fields,
+    parameter_type,
+    return_type,
+    signature_notes,
+)
 
 
 def to_rst(text, escape=True):
@@ -89,27 +28,51 @@ def to_rst(text, escape=True):
     return "".join(parts)
 
 
+def short_name(name):
+    "The public name of an object, with its method: Stream.update."
+    return name.partition(".")[2]
+
+
+def parameters(name, function):
+    "Comments and types of the parameters as fields of a list."
+    notes, result = signature_notes(function)
+    known = inspect.signature(function).parameters
+    for key, note in notes.items():
+        if not note:
+            continue
+        yield f":param {to_rst(key)}: {to_rst(note)}"
+        kind = parameter_type(name, known[key.lstrip("*")])
+        kind = re.sub(r"Literal\[.*?\]", "str", kind)
+        if kind != "Any":
+            yield f":type {to_rst(key)}: ``{kind}``"
+    if result:
+        yield f":returns: {to_rst(result)}"
+        if return_type(name) != "Any":
+            yield f":rtype: ``{return_type(name)}``"
+
+
 def add_notes(app, what, name, obj, options, lines):
     "Rewrite what autodoc read from the docstring, and add what stands in comments."
+    ruled = [i for i, line in enumerate(lines) if line and not line.strip("-")]
+    if ruled:  # completed for help(): the same text follows in another form
+        del lines[ruled[0] - 1 :]
     lines[:] = [to_rst(line, escape=False) for line in lines]
     if what not in ("function", "method", "class"):
         return
-    fields, notes, result = {}, {}, ""
+    added = []
     try:
         if what != "class":
-            notes, result = signature_notes(obj)
+            added += parameters(short_name(name), obj)
         elif has_fields(obj):
-            fields = field_notes(obj)
+            added.append(":Fields:")
+            added += [f"   * **{k}** -- {to_rst(v)}" for k, v in field_notes(obj).items()]
         else:
-            notes, _ = signature_notes(obj.__init__)
+            added += parameters(short_name(name), obj.__init__)
     except (TypeError, OSError):  # there is no source, as for an inherited __init__
         return
-    added = [f":param {to_rst(key)}: {to_rst(note)}" for key, note in notes.items() if note]
-    if result:
-        added.append(f":returns: {to_rst(result)}")
-    if fields:
-        added.append(":Fields:")
-        added += [f"   * **{key}** -- {to_rst(note)}" for key, note in fields.items()]
+    shown = example(short_name(name))
+    if shown:
+        added = ["*Example*", "", *shown.splitlines(), "", *added]
     lines.extend(["", *added, ""])
 
 

@@ -1,6 +1,6 @@
 """Unbiased spectral moments of kernel integral operators from finite sample matrices."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public name -> the module that defines it, loaded when the name is first used, so that
 # `import spectral_moments` stays light. This table is all the code that is not in a notebook.
@@ -19,25 +19,39 @@ _HOME = {
     "estimate": "estimation",
     "Estimate": "results",
     "EstimateWarning": "results",
+    "WithError": "results",
     "compare": "results",
+    "Comparison": "results",
     "feasible": "spectrum",
     "Spectrum": "spectrum",
     "recover_eigenvalues": "spectrum",
     "eigenvalue_bounds": "spectrum",
     "spectral_bounds": "spectrum",
+    "Bounds": "spectrum",
     "renyi_dimension": "spectrum",
     "dimension_sweep": "spectrum",
+    "Sweep": "spectrum",
     "plot_dimensions": "spectrum",
     "participation_ratio": "spectrum",
     "effective_dimension": "spectrum",
     "operator_norm": "spectrum",
     "power_law": "exponents",
+    "compare_laws": "exponents",
+    "LawFit": "exponents",
     "alignment": "similarity",
     "alignments": "similarity",
     "cross_moments": "similarity",
     "AlignmentStream": "similarity",
     "Alignment": "similarity",
+    "Alignments": "similarity",
+    "CrossMoments": "similarity",
+    "LinearPair": "similarity",
+    "RBFPair": "similarity",
+    "variance_bound": "variance",
+    "load_matrix": "files",
+    "row_batches": "files",
     "record": "feature_learning",
+    "first_moment_powers": "feature_learning",
 }
 
 __all__ = sorted(_HOME)
@@ -46,9 +60,15 @@ __all__ = sorted(_HOME)
 def __getattr__(name):
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    import sys
     from importlib import import_module
-    value = globals()[name] = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
-    return value
+    import_module(f"{__name__}.{_HOME[name]}")
+    document = import_module(f"{__name__}.reference").document  # for help(), from comments
+    for other, home in _HOME.items():
+        module = sys.modules.get(f"{__name__}.{home}")
+        if module is not None and hasattr(module, other):
+            globals()[other] = document(other, getattr(module, other))
+    return globals()[name]
 
 
 def __dir__():

@@ -5,21 +5,25 @@
 # %% auto #0
 __all__ = ['make_parser', 'main']
 
-# %% ../nbs/27_command_line.ipynb #ba02aa92
+# %% ../nbs/27_command_line.ipynb #836e36fb
 import argparse
 import contextlib
+import hashlib
 import importlib.util
 import json
 import os
 import re
 import signal
 import sys
+import time
 import warnings
+import zipfile
+from itertools import chain, zip_longest
 from pathlib import Path
 
 from . import __version__
 
-# %% ../nbs/27_command_line.ipynb #55c614bc
+# %% ../nbs/27_command_line.ipynb #96d36b5c
 def make_parser():
     "The parser of the command line."
     parser = argparse.ArgumentParser(
@@ -54,40 +58,56 @@ def _add_estimate(commands):
     e = commands.add_parser(
         "estimate", help="estimate moments from one file, or several trials"
     )
-    e.add_argument(
-        "files",
-        nargs="+",
-        metavar="FILE",
-        help=".npy .npz .mat .csv .tsv .h5 .zarr .parquet",
-    )
-    e.add_argument("--n-max", type=int, default=6, help="highest order (default 6)")
+    _add_files(e, "+", "several files of one shape are trials")
+    e.add_argument("--n-max", type=int, help="highest order (default 6; of a dimension 2)")
+    e.add_argument("--dimension", action="store_true", help="print nothing else")
     e.add_argument("--method", default="auto", help=f"one of {', '.join(METHODS)}")
     e.add_argument("--center", action="store_true", help="remove the mean over inputs")
     e.add_argument(
-        "--trials", action="store_true", help="a three-dimensional array holds trials"
+        "--population",
+        nargs=2,
+        type=_population,
+        metavar=("INPUTS", "FEATURES"),
+        help="how many there are in all: a number, 'all' if all were measured, or 'inf'",
     )
-    e.add_argument("--key", help="name of the array in a file that holds several")
-    _add_choice(e, "header", "the first line of a table names the columns", "is numbers")
-    _add_choice(e, "index", "its first column is to be left out", "is a feature")
-    e.add_argument("--seed", type=int, default=0, help=_SEED)
-    e.add_argument("--json", action="store_true", help="print JSON instead of a table")
-    e.add_argument("--plot", metavar="PNG", help="draw the estimates into a file")
+    e.add_argument("--groups", metavar="FILE", help="a label for each input, line by line")
+    e.add_argument("--column-groups", metavar="FILE", help="a label for each feature")
+    e.add_argument("--jobs", type=int, help="number of threads (default: all cores)")
+    e.add_argument("--stream", action="store_true", help="read a few rows at a time")
+    e.add_argument("--checkpoint", metavar="FILE", help="of a stream, to go on from there")
+    e.add_argument("--plot", metavar="PNG", help="draw moments and dimensions into a file")
+
+
+def _population(text):
+    "A size of a population; None if infinite, 0 for what was measured."
+    if text.lower() in ("inf", "all"):
+        return None if text.lower() == "inf" else 0
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is neither a number, 'all' nor 'inf'")
+    return int(text)
 
 
 def _add_align(commands):
     "The part of the parser for `spectral-moments align`."
     a = commands.add_parser("align", help="how alike two systems see the same inputs")
-    a.add_argument("files", nargs=2, metavar="FILE", help="a system each, rows are inputs")
+    _add_files(a, 2, "a system each, rows are inputs")
     a.add_argument("--no-center", action="store_true", help="keep the mean over inputs")
     a.add_argument(
         "--shared-features", action="store_true", help="column a of both is one feature"
     )
-    a.add_argument("--trials", action="store_true", help="three-dimensional arrays: trials")
-    a.add_argument("--key", help="name of the array in a file that holds several")
-    _add_choice(a, "header", "the first line of a table names the columns", "is numbers")
-    _add_choice(a, "index", "its first column is to be left out", "is a feature")
-    a.add_argument("--seed", type=int, default=0, help=_SEED)
-    a.add_argument("--json", action="store_true", help="print JSON instead of text")
+
+
+def _add_files(parser, number, text):
+    "Arguments that say what to read, and how to print."
+    endings = ".npy .npz .mat .csv .tsv .h5 .zarr .parquet, or - for the standard input"
+    parser.add_argument("files", nargs=number, metavar="FILE", help=f"{endings}; {text}")
+    parser.add_argument("--key", help="name of the array in a file that holds several")
+    flag = dict(action="store_true")
+    parser.add_argument("--trials", help="a three-dimensional array holds trials", **flag)
+    _add_choice(parser, "header", "the first line of a table is names", "is numbers")
+    _add_choice(parser, "index", "its first column is to be left out", "is a feature")
+    parser.add_argument("--seed", type=int, default=0, help=_SEED)
+    parser.add_argument("--json", help="print JSON instead of text", **flag)
 
 
 def _add_choice(parser, name, text, otherwise):
@@ -97,24 +117,50 @@ def _add_choice(parser, name, text, otherwise):
     either.add_argument(f"--{name}", const=True, help=text, **options)
     either.add_argument(f"--no-{name}", const=False, help=f"it {otherwise}", **options)
 
-# %% ../nbs/27_command_line.ipynb #2cd64ac4
+# %% ../nbs/27_command_line.ipynb #61dc9119
+def _opened(path):
+    "The standard input for -, and any other path as it is."
+    if path != "-":
+        return path
+    if sys.stdin is None:
+        raise ValueError("standard input: is closed")
+    if sys.stdin.isatty():
+        raise ValueError("standard input: is a terminal; send a file or a pipe into it")
+    return sys.stdin.buffer
+
+
+def _names(arguments):
+    "What messages call the files."
+    if arguments.files.count("-") > 1:
+        raise ValueError("-: the standard input can be read once only")
+    return ["standard input" if path == "-" else path for path in arguments.files]
+
+
+def _loaded(arguments):
+    "The array of each file, with the number of axes that it must have."
+    from spectral_moments.files import load_matrix
+
+    options = dict(header=arguments.header, index=arguments.index)
+    several = arguments.command == "estimate" and len(arguments.files) > 1
+    found = []
+    for name, path in zip(_names(arguments), arguments.files):
+        array = load_matrix(_opened(path), arguments.key, **options)
+        problem = _problem(array.ndim, arguments.trials, several)
+        if problem:
+            raise ValueError(f"{name}: has an array of shape {array.shape}; {problem}")
+        found.append(array)
+    return found
+
+
 def _read_all(arguments):
     "One matrix, or trials, from the files."
     import numpy as np
 
-    from spectral_moments.files import load_matrix
-
-    options = dict(header=arguments.header, index=arguments.index)
-    arrays = [load_matrix(path, arguments.key, **options) for path in arguments.files]
-    several = len(arrays) > 1
-    for path, array in zip(arguments.files, arrays):
-        problem = _problem(array.ndim, arguments.trials, several)
-        if problem:
-            raise ValueError(f"{path}: has an array of shape {array.shape}; {problem}")
+    arrays = _loaded(arguments)
     shapes = sorted({array.shape for array in arrays})
     if len(shapes) > 1:
         raise ValueError(f"files have different shapes {shapes}; trials have one shape")
-    return np.stack(arrays) if several else arrays[0]
+    return np.stack(arrays) if len(arrays) > 1 else arrays[0]
 
 
 def _problem(ndim, trials, several):
@@ -129,43 +175,204 @@ def _problem(ndim, trials, several):
         return "leave out --trials, for it is one matrix"
     return None
 
-# %% ../nbs/27_command_line.ipynb #c4ac8e62
+# %% ../nbs/27_command_line.ipynb #ea56e399
+def _labels(path):
+    "Labels from a file: a .npy array, or a line each."
+    from spectral_moments.files import load_matrix
+
+    if path is None:
+        return None
+    if Path(path).suffix.lower() == ".npy":
+        array = load_matrix(path)
+        return array.reshape(-1) if max(array.shape, default=0) == array.size else array
+    try:
+        lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
+    except (OSError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or "it is not text"
+        raise ValueError(f"{path}: the labels cannot be read ({reason})") from None
+    return [line.strip() for line in lines if line.strip()]
+
+
+def _all_at_once(arguments):
+    "The estimate of what the files hold, and the data."
+    from spectral_moments.estimation import estimate
+
+    data, population = _read_all(arguments), arguments.population
+    if population is not None:
+        seen = data.shape[-2:]
+        population = tuple(s if size == 0 else size for size, s in zip(population, seen))
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    found = estimate(
+        data,
+        arguments.n_max,
+        method=arguments.method,
+        center=arguments.center,
+        population=population,
+        groups=_labels(arguments.groups),
+        column_groups=_labels(arguments.column_groups),
+        random_state=arguments.seed,
+        n_jobs=arguments.jobs,
+        progress=terminal and importlib.util.find_spec("tqdm") is not None,
+    )
+    return found, data
+
+# %% ../nbs/27_command_line.ipynb #92bc58b3
+_EVERY = 30.0  # seconds between two checkpoints
+_FIRST = 16  # rows by which a checkpoint knows its data
+
+
+def _batches(arguments):
+    "Batches of rows of the file, or of several files as trials."
+    import numpy as np
+
+    from spectral_moments.files import row_batches
+
+    options = dict(header=arguments.header, index=arguments.index)
+    names, several = _names(arguments), len(arguments.files) > 1
+    each = [row_batches(_opened(f), arguments.key, **options) for f in arguments.files]
+    for parts in zip_longest(*each):
+        shapes = sorted({x.shape if x is not None else () for x in parts})
+        if len(shapes) > 1:
+            raise ValueError("files have different shapes; trials have one shape")
+        problem = _problem(len(shapes[0]), arguments.trials, several)
+        if problem:
+            raise ValueError(f"{names[0]}: has {len(shapes[0])} axes; {problem}")
+        yield np.stack(parts) if several else parts[0]
+
+
+def _digest(rows):
+    "A fingerprint of rows, whatever the type of their numbers."
+    import numpy as np
+
+    return hashlib.sha256(np.ascontiguousarray(rows, dtype=float).tobytes()).hexdigest()
+
+
+def _streamed(arguments):
+    "The estimate of a stream of the rows."
+    for name in ("population", "groups", "column_groups"):
+        if getattr(arguments, name) is not None:
+            raise ValueError(
+                f"--stream: leave out --{name.replace('_', '-')}, which needs all rows"
+            )
+    if arguments.method not in ("auto", "increasing"):
+        raise ValueError("--stream: leave out --method, for a stream has one of its own")
+    batches = _batches(arguments)
+    first = next(batches, None)
+    if first is None:
+        raise ValueError("n_max needs rows, and there are none")
+    run = _Run(arguments, first)
+    for batch in chain([first], batches):
+        run.add(batch)
+    run.save()
+    return run.stream.estimate(), None
+
+# %% ../nbs/27_command_line.ipynb #28e48acb
+class _Run:
+    "A stream that is saved now and then, and begins where it was saved."
+
+    def __init__(self, arguments, first):
+        from spectral_moments.stream import Stream
+
+        self.path, self.position, self.saved = arguments.checkpoint, 0, time.monotonic()
+        self.about = {"n_max": arguments.n_max, "center": arguments.center}
+        self.about |= {"seed": arguments.seed, "features": first.shape[-1]}
+        if self.path and os.path.exists(self.path):
+            self.stream = Stream.load(self.path, n_jobs=arguments.jobs)
+            self._compare(first)
+        else:
+            self.about["rows"] = min(_FIRST, first.shape[-2])
+            self.about["data"] = _digest(first[..., : self.about["rows"], :])
+            self.stream = Stream(
+                first.shape[-1],
+                arguments.n_max,
+                center=arguments.center,
+                mergeable=False,
+                random_state=arguments.seed,
+                n_jobs=arguments.jobs,
+            )
+
+    def _compare(self, first):
+        "Refuse a checkpoint of other data or options."
+        try:
+            with zipfile.ZipFile(self.path) as archive:
+                told = json.loads(archive.comment)
+            self.about |= {"rows": told["rows"]}
+            self.about |= {"data": _digest(first[..., : told["rows"], :])}
+        except (ValueError, KeyError, TypeError):
+            raise ValueError(f"{self.path}: is not a checkpoint of this command") from None
+        other = [name for name in self.about if told.get(name) != self.about[name]]
+        if other:
+            raise ValueError(
+                f"{self.path}: is a checkpoint with other {', '.join(other)}; "
+                "give another file"
+            )
+
+    def add(self, batch):
+        "Take in what is new of a batch; whatever ends the run, what was read is kept."
+        start, self.position = self.position, self.position + batch.shape[-2]
+        fresh = batch[..., max(self.stream.n_rows - start, 0) :, :]
+        try:
+            self.stream.update(fresh)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                self.save()
+            raise
+        if time.monotonic() > self.saved + _EVERY:
+            self.save()
+
+    def save(self):
+        "Write the checkpoint, completely or not at all."
+        if not self.path:
+            return
+        beside = f"{self.path}.new"
+        self.stream.save(beside)
+        with zipfile.ZipFile(beside, "a") as archive:
+            archive.comment = json.dumps(self.about).encode()
+        os.replace(beside, self.path)
+        self.saved = time.monotonic()
+
+# %% ../nbs/27_command_line.ipynb #e5437282
 def _estimate(arguments):
     "Carry out `spectral-moments estimate`."
-    from spectral_moments.estimation import EstimateWarning, estimate
+    from spectral_moments.results import EstimateWarning
 
     warnings.simplefilter("ignore", EstimateWarning)  # they are printed with the result
-    terminal = sys.stderr is not None and sys.stderr.isatty()
+    if arguments.n_max is None:
+        arguments.n_max = 2 if arguments.dimension else 6
+    if arguments.checkpoint and not arguments.stream:
+        raise ValueError("--checkpoint belongs to --stream")
     try:
-        result = estimate(
-            _read_all(arguments),
-            arguments.n_max,
-            method=arguments.method,
-            center=arguments.center,
-            random_state=arguments.seed,
-            progress=terminal and importlib.util.find_spec("tqdm") is not None,
-        )
+        result, data = (_streamed if arguments.stream else _all_at_once)(arguments)
     except (ValueError, TypeError) as error:
-        raise ValueError(_in_options(error, arguments.files)) from None
+        raise ValueError(_in_options(error, arguments)) from None
     try:
-        _print(json.dumps(result.to_dict(), indent=1) if arguments.json else str(result))
+        _print(_told(result, arguments))
     finally:
         if arguments.plot:
-            _plot(result, arguments.plot)
+            _plot(result, data, arguments)
 
 
+def _told(result, arguments):
+    "The answer as text or JSON."
+    if not arguments.dimension:
+        return json.dumps(result.to_dict(), indent=1) if arguments.json else str(result)
+    whole = result.to_dict()
+    if arguments.json:
+        parts = ("dimension", "shape", "center", "notes")
+        return json.dumps({name: whole[name] for name in parts}, indent=1)
+    value, error = result.dimension()
+    line = f"dimension {value:.4g} +- {error:.2g}"
+    if whole["dimension"]["value"] is None:
+        line = "dimension unknown: m(2), or m(2) without one row, is not positive"
+    return "\n".join([line, *(f"- {note}" for note in result.notes)])
+
+# %% ../nbs/27_command_line.ipynb #612d29e3
 def _align(arguments):
     "Carry out `spectral-moments align`."
-    from spectral_moments.files import load_matrix
     from spectral_moments.similarity import EstimateWarning, alignment
 
     warnings.simplefilter("ignore", EstimateWarning)  # they are printed with the result
-    options = dict(header=arguments.header, index=arguments.index)
-    arrays = [load_matrix(path, arguments.key, **options) for path in arguments.files]
-    for path, array in zip(arguments.files, arrays):
-        problem = _problem(array.ndim, arguments.trials, False)
-        if problem:
-            raise ValueError(f"{path}: has an array of shape {array.shape}; {problem}")
+    arrays = _loaded(arguments)
     try:
         result = alignment(
             *arrays,
@@ -174,7 +381,7 @@ def _align(arguments):
             random_state=arguments.seed,
         )
     except (ValueError, TypeError) as error:
-        words = dict(zip(("phi", "psi"), arguments.files))
+        words = dict(zip(("phi", "psi"), _names(arguments)))
         words |= {
             "shared_features=True": "--shared-features",
             "center=False": "--no-center",
@@ -184,27 +391,96 @@ def _align(arguments):
         raise ValueError(message) from None
     _print(json.dumps(result.to_dict(), indent=1) if arguments.json else str(result))
 
+# %% ../nbs/27_command_line.ipynb #e5e15c22
+_WORDS = {
+    r"\bphi\b": "the array",
+    r"\bn_max\b": "--n-max",
+    r"\bcenter=True\b": "--center",
+    r"\brandom_state\b": "--seed",
+    r"\bn_jobs\b": "--jobs",
+    r"\bmethod\b": "--method",
+    r"\bpopulation (?=of|is|and)": "--population ",
+    r"\bNone means infinite": "inf means infinite",
+    r"; None means all cores": "",
+    r"\bcolumn_groups\b": "--column-groups",
+    r"\bgroups(?= has shape)": "--groups",
+}
 
-def _in_options(error, files):
+
+def _in_options(error, arguments):
     "A message of the library in the words of the command line, with the file's name."
-    if any(str(error).startswith(f"{name}: ") for name in files):
-        return str(error)
-    words = {"phi": "the array", "n_max": "--n-max", "center=True": "--center"}
-    words |= {"random_state": "--seed", "method": "--method"}
-    text = re.sub(rf"\b({'|'.join(words)})\b", lambda m: words[m[0]], str(error))
-    return text if text.startswith("files ") else f"{', '.join(files)}: {text}"
+    text, files = str(error), _names(arguments)
+    known = (*files, arguments.groups, arguments.column_groups, arguments.checkpoint)
+    known = [f"{name}: " for name in known if name]
+    if text.startswith(("files ", "--stream: ", "-: ", *known)):
+        return text
+    for word, option in _WORDS.items():
+        text = re.sub(word, option, text)
+    return f"{', '.join(files)}: {text}"
+
+# %% ../nbs/27_command_line.ipynb #a4e613e8
+def _draw(result, data, arguments):
+    "A figure: the moments, and the dimension; or the dimension alone."
+    from matplotlib.figure import Figure
+
+    from spectral_moments.spectrum import plot_dimensions
+
+    alone = arguments.dimension
+    figure = Figure(figsize=(5 if alone else 9, 3.6), layout="constrained")
+    *others, ax = figure.subplots(1, 1 if alone else 2, squeeze=False)[0]
+    for other in others:
+        result.plot(other)
+    known = result.dimension().value > 0 and result.usable[1]
+    if alone and known and _can_sweep(data, arguments):
+        _draw_sweep(ax, data, arguments)
+    elif known:
+        plot_dimensions(result, ax)
+    else:
+        ax.text(0.5, 0.5, "no dimension: m(2) is not usable", ha="center")
+        ax.set_axis_off()
+    return figure
 
 
-def _plot(result, path):
+def _can_sweep(data, arguments):
+    "Whether random parts of the data tell its dimension, each for itself."
+    import numpy as np
+
+    options = (arguments.population, arguments.groups, arguments.column_groups)
+    if data is None or options != (None,) * 3:
+        return False
+    return min(data.shape[-2:]) >= 40 and bool(np.isfinite(data).all())
+
+
+def _draw_sweep(ax, data, arguments):
+    "Dimension of random submatrices against their size, unbiased and naive."
+    from spectral_moments.estimation import estimate
+    from spectral_moments.spectrum import dimension_sweep
+
+    def naive(part):
+        options = dict(method="naive", center=arguments.center, stderr=False)
+        m = estimate(part, 2, **options).values
+        return m[0] ** 2 / m[1]
+
+    options = dict(center=arguments.center, n_draws=20, random_state=arguments.seed)
+    looks = (("unbiased", None, "#009E73"), ("naive", naive, "#D55E00"))  # of the book
+    largest = 0.0
+    for label, ratio, color in looks:
+        sweep = dimension_sweep(data, ratio=ratio, **options)
+        sweep.plot(ax, label=label, color=color)
+        largest = max(largest, sweep.whole)
+    ax.set_ylim(0, 2 * largest)  # the band of the smallest parts may be far wider
+    ax.legend()
+
+# %% ../nbs/27_command_line.ipynb #a7a4c7d3
+def _plot(result, data, arguments):
     "Draw the estimate into a file, whatever display there is or is not."
     from spectral_moments.files import atomic_write
 
+    path = arguments.plot
     try:
-        from matplotlib.figure import Figure
-
-        ax = result.plot(Figure(layout="constrained").subplots())
+        figure = _draw(result, data, arguments)
         with atomic_write(path) as file:
-            ax.figure.savefig(file, format=Path(path).suffix[1:] or "png", dpi=150)
+            figure.savefig(file, format=Path(path).suffix[1:] or "png", dpi=150)
     except ImportError:
         raise ValueError(
             "--plot needs matplotlib: pip install 'spectral_moments[plot]'"

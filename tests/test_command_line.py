@@ -1,8 +1,11 @@
 """The command line, through real processes."""
 
+import functools
+import io
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 
@@ -10,15 +13,25 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import python
+from conftest import ROOT, peak_memory, python
 from scipy.io import savemat
 
-from spectral_moments import Linear, __version__, all_cycles, command_line
+from spectral_moments import (
+    Linear,
+    Stream,
+    __version__,
+    all_cycles,
+    command_line,
+    estimate,
+    files,
+    naive,
+)
 from spectral_moments.command_line import main, make_parser
 from spectral_moments.estimation import METHODS
 from spectral_moments.files import load_matrix
 
 PHI = Linear(3).sample(20, 25, random_state=1)
+QUIET = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 
 
 def run(*arguments):
@@ -382,3 +395,311 @@ def test_parser(tmp_path, capsys):
         main([])
     with pytest.raises(SystemExit, match="2"):
         make_parser().parse_args(["estimate", "x.csv", "--header", "--no-header"])
+
+
+# --- standard input, streams, populations, groups -----------------------------------------
+
+
+def answer(capsys, *arguments):
+    "What a call prints, as JSON."
+    code = main(["estimate", *map(str, arguments), "--json"])
+    said = capsys.readouterr()
+    assert code == 0, said.err
+    return json.loads(said.out)
+
+
+def reason(capsys, *arguments, command="estimate"):
+    "The one line that a failing call prints."
+    assert main([command, *map(str, arguments)]) == 2
+    said = capsys.readouterr()
+    assert said.out == "" and said.err.count("\n") == 1
+    return said.err
+
+
+def send(monkeypatch, content):
+    "Let the standard input hold these bytes."
+    stdin = io.TextIOWrapper(io.BufferedReader(io.BytesIO(content)))
+    monkeypatch.setattr(sys, "stdin", stdin)
+
+
+def test_standard_input(tmp_path, capsys, monkeypatch):
+    np.save(tmp_path / "a.npy", PHI)
+    np.savetxt(tmp_path / "a.csv", PHI, delimiter=",", fmt="%.17g")
+    expected = answer(capsys, tmp_path / "a.npy", "--n-max", 3)
+    for name in ("a.npy", "a.csv"):
+        send(monkeypatch, (tmp_path / name).read_bytes())
+        assert answer(capsys, "-", "--n-max", 3) == expected
+    send(monkeypatch, (tmp_path / "a.npy").read_bytes())
+    both = answer(capsys, "-", tmp_path / "a.npy", "--n-max", 2)
+    assert both["shape"] == [2, 20, 25]
+    for content, words in [
+        (b"", "standard input: holds no numbers"),
+        (b"x", "standard input: holds no numbers"),
+        (b"1,2\n", "standard input: --n-max = 6"),
+    ]:
+        send(monkeypatch, content)
+        assert words in reason(capsys, "-")
+    assert "read once only" in reason(capsys, "-", "-")
+    send(monkeypatch, (tmp_path / "a.npy").read_bytes())
+    aligned = main(["align", "-", str(tmp_path / "a.npy"), "--shared-features", "--json"])
+    assert aligned == 0
+    assert json.loads(capsys.readouterr().out)["value"] == pytest.approx(1)
+    monkeypatch.setattr(sys, "stdin", None)
+    assert "standard input: is closed" in reason(capsys, "-")
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/ptmx"), reason="needs a terminal")
+def test_a_terminal_is_no_data(tmp_path):
+    ours, theirs = os.openpty()
+    result = python("-m", "spectral_moments.command_line", "estimate", "-", stdin=theirs)
+    os.close(ours), os.close(theirs)
+    assert result.returncode == 2 and "is a terminal" in result.stderr
+
+
+@QUIET
+def test_population(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", PHI)
+    a = tmp_path / "a.npy"
+    for given, population in [
+        (("inf", "all"), (None, 25)),
+        (("ALL", "INF"), (20, None)),
+        (("100", "40"), (100, 40)),
+        (("all", "all"), (20, 25)),
+    ]:
+        found = answer(capsys, a, "--n-max", 3, "--population", *given)
+        expected = estimate(PHI, 3, population=population).values
+        np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
+    np.testing.assert_allclose(found["values"], naive(PHI, 3), rtol=1e-12)
+    small = reason(capsys, a, "--n-max", 3, "--population", "5", "inf")
+    assert "a.npy: --population of inputs = 5 is smaller than the 20" in small
+    assert "inf means infinite" in small
+    for wrong in ("x", "0", "-3", "1.5"):
+        with pytest.raises(SystemExit, match="2"):
+            main(["estimate", str(a), "--population", wrong, "all"])
+    assert "neither a number, 'all' nor 'inf'" in capsys.readouterr().err
+
+
+@QUIET
+def test_groups(tmp_path, capsys):
+    a, labels = tmp_path / "a.npy", np.repeat(np.arange(10), 2)
+    np.save(a, PHI)
+    np.save(tmp_path / "g.npy", labels)
+    np.save(tmp_path / "h.npy", labels[:, None])
+    (tmp_path / "g.txt").write_text("".join(f"movie {x}\n" for x in labels) + "\n")
+    expected = estimate(PHI, 3, groups=labels, random_state=0).values
+    for name in ("g.npy", "h.npy", "g.txt"):
+        found = answer(capsys, a, "--n-max", 3, "--groups", tmp_path / name)
+        np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
+        assert found["methods"] == ["blocks"] * 3
+    (tmp_path / "five.txt").write_text("1\n2\n3\n4\n5\n" * 5)
+    found = answer(capsys, a, "--n-max", 3, "--column-groups", tmp_path / "five.txt")
+    expected = estimate(PHI, 3, column_groups=[1, 2, 3, 4, 5] * 5, random_state=0).values
+    np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
+    said = reason(capsys, a, "--groups", tmp_path / "five.txt")
+    assert "--groups has shape (25,); it must hold 20 labels" in said
+    (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\xfa")
+    assert "bytes.txt: the labels" in reason(capsys, a, "--groups", tmp_path / "bytes.txt")
+    assert "no.txt: the labels" in reason(capsys, a, "--groups", tmp_path / "no.txt")
+    assert "no.npy: no such file" in reason(capsys, a, "--groups", tmp_path / "no.npy")
+
+
+@QUIET
+def test_dimension(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", PHI)
+    expected = estimate(PHI, 2, center=True).dimension()
+    call = (tmp_path / "a.npy", "--dimension", "--center")
+    found = answer(capsys, *call)
+    assert found["dimension"] == pytest.approx(expected._asdict())
+    assert set(found) == {"dimension", "shape", "center", "notes"} and found["center"]
+    assert main(["estimate", *map(str, call)]) == 0
+    line = capsys.readouterr().out.splitlines()[0]
+    assert line == f"dimension {expected.value:.4g} +- {expected.stderr:.2g}"
+    np.save(tmp_path / "noise.npy", np.random.default_rng(1).standard_normal((4, 5)))
+    assert main(["estimate", str(tmp_path / "noise.npy"), "--dimension"]) == 0
+    assert capsys.readouterr().out.startswith("dimension unknown: m(2)")
+    null = answer(capsys, tmp_path / "noise.npy", "--dimension")["dimension"]
+    assert null == {"value": None, "stderr": None}
+
+
+MANY = Linear(5).sample(3000, 12, random_state=2)
+
+
+@QUIET
+def test_stream(tmp_path, capsys, monkeypatch):
+    path = tmp_path / "a.npy"
+    np.save(path, MANY)
+    whole = Stream(12, 3, random_state=0).update(MANY).estimate()
+    call = ("--n-max", 3, "--stream")
+    first = answer(capsys, path, *call)
+    np.testing.assert_allclose(first["values"], whole.values, rtol=1e-12)
+    assert first["shape"] == [1, 3000, 12]
+    np.savetxt(tmp_path / "a.csv", MANY, delimiter=",", fmt="%.17g")
+    assert answer(capsys, tmp_path / "a.csv", *call) == first
+    send(monkeypatch, path.read_bytes())
+    assert answer(capsys, "-", *call) == first
+    two = answer(capsys, path, path, *call, "--center")
+    np.save(tmp_path / "t.npy", np.stack([MANY, MANY]))
+    assert answer(capsys, tmp_path / "t.npy", "--trials", *call, "--center") == two
+    assert two["shape"] == [2, 3000, 12]
+    np.save(tmp_path / "b.npy", MANY[:7])
+    for arguments, words in [
+        ([path, "--population", "inf", "all"], "--stream: leave out --population"),
+        ([path, "--groups", "x"], "--stream: leave out --groups"),
+        ([path, "--method", "naive"], "--stream: leave out --method"),
+        ([path, tmp_path / "b.npy"], "files have different shapes"),
+        ([tmp_path / "t.npy"], "pass --trials"),
+        ([tmp_path / "no.npy"], "no.npy: no such file"),
+        ([tmp_path / "b.npy", "--n-max", "8"], "b.npy: the stream has 7 rows"),
+    ]:
+        assert words in reason(capsys, "--stream", *arguments)
+    assert "--checkpoint belongs" in reason(capsys, path, "--checkpoint", "x")
+
+
+def test_a_stream_goes_on_from_its_checkpoint(tmp_path, capsys, monkeypatch):
+    path, state = tmp_path / "a.npy", tmp_path / "state"
+    np.save(path, MANY)
+    call = ("--n-max", 3, "--stream", "--center")
+    expected = answer(capsys, path, *call, "--seed", 1)
+    small = functools.partial(files.row_batches, size=512)
+    monkeypatch.setattr(files, "row_batches", small)
+    uninterrupted = answer(capsys, path, *call)
+    call = (path, *call, "--checkpoint", state)
+    update, count = Stream.update, [0]
+
+    def interrupted(self, rows):
+        count[0] += 1
+        if count[0] == 3:
+            raise KeyboardInterrupt
+        return update(self, rows)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Stream, "update", interrupted)
+        assert main(["estimate", *map(str, call)]) == 130
+    assert "interrupted" in capsys.readouterr().err
+    assert sorted(os.listdir(tmp_path)) == ["a.npy", "state"]
+    assert Stream.load(state).n_rows == 1024
+    for _ in range(2):  # the second finds all rows in the checkpoint
+        assert answer(capsys, *call) == uninterrupted
+    assert answer(capsys, *call)["values"] != expected["values"]
+    np.save(path, np.concatenate([MANY, MANY[:700]]))  # rows were added
+    with monkeypatch.context() as patch:
+        patch.setattr(Stream, "update", lambda s, x: count.append(len(x)) or update(s, x))
+        assert answer(capsys, *call)["shape"] == [1, 3700, 12]
+    assert sum(count[1:]) == 700
+    for options, words in [
+        (("--seed", 5), "with other seed"),
+        (("--n-max", 2), "with other n_max"),
+    ]:
+        assert words in reason(capsys, *call, *options)
+    np.save(path, -MANY)
+    assert "with other data" in reason(capsys, *call)
+    Stream(12, 3).update(MANY).save(state)
+    assert "is not a checkpoint of this command" in reason(capsys, *call)
+    state.write_bytes(b"PK")
+    assert "not a complete file of a stream" in reason(capsys, *call)
+
+
+def test_checkpoints_in_time(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr(command_line, "_EVERY", -1.0)
+    small = functools.partial(files.row_batches, size=512)
+    monkeypatch.setattr(files, "row_batches", small)
+    saved = []
+    monkeypatch.setattr(Stream, "save", lambda s, p: saved.append(s.n_rows) or save(s, p))
+    np.save(tmp_path / "a.npy", MANY)
+    answer(capsys, tmp_path / "a.npy", "--stream", "--checkpoint", tmp_path / "state")
+    assert saved == [512, 1024, 1536, 2048, 2560, 3000, 3000]
+    said = reason(capsys, tmp_path / "a.npy", "--stream", "--checkpoint", "no/such/folder")
+    assert "no/such/folder" in said and "No such file" in said
+
+
+save = Stream.save
+
+
+def test_a_stream_takes_the_memory_of_a_batch(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", np.resize(MANY, (400_000, 12)))  # 38 MB
+    call = ["estimate", str(tmp_path / "a.npy"), "--n-max", "2", "--stream"]
+    assert peak_memory(main, call) < 24e6
+    assert "400000 inputs" in capsys.readouterr().out
+
+
+def test_jobs(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", PHI)
+    call = (tmp_path / "a.npy", "--method", "increasing", "--n-max", 3)
+    one, two = (answer(capsys, *call, "--jobs", jobs) for jobs in (1, 2))
+    np.testing.assert_allclose(one["values"], two["values"], rtol=1e-12)
+    assert "--jobs = 0 is too small" in reason(capsys, *call, "--jobs", 0)
+
+
+def test_plots_of_the_dimension(tmp_path, capsys):
+    pictures = {}
+    np.save(tmp_path / "a.npy", Linear(5).sample(60, 50, random_state=1))
+    np.save(tmp_path / "few.npy", PHI)
+    np.save(tmp_path / "noise.npy", np.random.default_rng(1).standard_normal((4, 5)))
+    for name, options in [
+        ("a", ["--n-max", 3]),
+        ("a", ["--dimension"]),
+        ("a", ["--dimension", "--center", "--population", "inf", "all"]),
+        ("few", ["--dimension"]),
+        ("noise", ["--dimension"]),
+        ("noise", ["--n-max", 2, "--stream"]),
+    ]:
+        plot = tmp_path / "plot.png"
+        answer(capsys, tmp_path / f"{name}.npy", *options, "--plot", plot)
+        pictures[name, *map(str, options)] = plot.read_bytes()
+    assert len(set(pictures.values())) == 5  # without a dimension all are alike
+    assert all(picture.startswith(b"\x89PNG") for picture in pictures.values())
+
+
+# --- the page of recipes ------------------------------------------------------------------
+
+
+@pytest.fixture
+def pantry(tmp_path, monkeypatch):
+    "The files that the recipes are about."
+    rng = np.random.default_rng(3)
+    process = Linear(5)
+    layer, frames = (process.sample(100, Q, random_state=2) for Q in (30, 40))
+    days = layer + 0.3 * rng.standard_normal((3, *layer.shape))
+    np.save(tmp_path / "layer.npy", layer)
+    np.save(tmp_path / "trials.npy", days)
+    for day, name in zip(days, ("monday", "tuesday", "wednesday")):
+        np.save(tmp_path / f"{name}.npy", day)
+    np.save(tmp_path / "frames.npy", frames)
+    (tmp_path / "movies.txt").write_text("".join(f"movie {i // 10}\n" for i in range(100)))
+    with h5py.File(tmp_path / "recording.h5", "w") as file:
+        file["session1/rates"] = layer
+    frame = pd.DataFrame(layer).add_prefix("unit ")
+    frame.to_parquet(tmp_path / "recording.parquet")
+    frame.to_csv(tmp_path / "recording.csv")
+    frame.to_csv(tmp_path / "recording.csv.gz")
+    savemat(tmp_path / "recording.mat", {"rates": layer})
+    pytest.importorskip("zarr").save_array(str(tmp_path / "recording.zarr"), layer)
+    np.save(tmp_path / "large.npy", MANY)
+    monkeypatch.chdir(tmp_path)
+    command = tmp_path / "spectral-moments"  # for the pipes
+    command.write_text(f'#!/bin/sh\nexec {COMMAND} "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+
+
+def test_recipes(pantry, capsys):
+    page = (ROOT / "nbs/recipes.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"```(sh|text)\n(.*?)```", page, flags=re.S)
+    assert page.count("\n**") >= 12
+    said, count = "", 0
+    for kind, text in blocks:
+        if kind == "text":
+            assert said == text
+            continue
+        for line in text.splitlines():
+            if "|" in line:
+                done = subprocess.run(line, shell=True, capture_output=True, text=True)
+                code, said, complaint = done.returncode, done.stdout, done.stderr
+            else:
+                program, *arguments = shlex.split(line)
+                assert program == "spectral-moments"
+                code = main(arguments)
+                said, complaint = capsys.readouterr()
+            assert (code, complaint) == (0, "") and said, line
+            count += 1
+    assert count >= 18 and os.path.exists("moments.png") and os.path.exists("dimension.pdf")

@@ -17,11 +17,18 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
+from conftest import peak_memory
 from scipy.io import loadmat, savemat
 from scipy.sparse import csc_array, eye_array
 
 from spectral_moments import Linear
-from spectral_moments.files import Checkpoint, atomic_write, load_matrix
+from spectral_moments.files import (
+    BATCH,
+    Checkpoint,
+    atomic_write,
+    load_matrix,
+    row_batches,
+)
 
 PHI = Linear(3).sample(7, 6, random_state=1)
 THIN = np.where(PHI > 0, PHI, 0.0)
@@ -397,6 +404,101 @@ def test_sparse_matrices_with_wrong_indices(tmp_path):
                 path.write_bytes(good.replace(whole, wrong.tobytes()))
                 with pytest.raises(ValueError, match="sparse matrix with wrong indices"):
                     load_matrix(path)
+
+
+# --- pipes, and a few rows at a time ------------------------------------------------------
+
+WHOLE = (".npz", ".mat")  # are not read in batches
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_batches_of_every_format(tmp_path, name):
+    path, many = tmp_path / name, Linear(3).sample(50, 6, random_state=1)
+    WRITERS[name](path, many)
+    if path.suffix in WHOLE:
+        with pytest.raises(ValueError, match=f"{name}: cannot be read a few rows"):
+            list(row_batches(path))
+        return
+    for size in (1, 7, 25, 49, 50, 51):
+        parts = list(row_batches(path, size=size))
+        assert [len(x) for x in parts] == [size] * (50 // size) + [50 % size] * (
+            50 % size > 0
+        )
+        np.testing.assert_array_equal(np.concatenate(parts), many)
+    assert len(list(row_batches(path))) == 1
+
+
+@pytest.mark.parametrize("ending", ["npy", "h5", "zarr"])
+def test_batches_of_trials(tmp_path, ending):
+    path, trials = tmp_path / f"x.{ending}", np.arange(60.0).reshape(2, 10, 3)
+    WRITERS[f"plain.{ending}"](path, trials)
+    parts = list(row_batches(path, size=4))
+    assert [x.shape for x in parts] == [(2, 4, 3), (2, 4, 3), (2, 2, 3)]
+    np.testing.assert_array_equal(np.concatenate(parts, axis=1), trials)
+
+
+def opened(content):
+    "Bytes as a pipe gives them."
+    return io.BufferedReader(io.BytesIO(content))
+
+
+def bytes_of(array):
+    file = io.BytesIO()
+    np.save(file, array)
+    return file.getvalue()
+
+
+def test_pipes():
+    table = "a,b\n1,2\n3,\n5,6\n".encode("utf-8-sig")
+    for content, expected, options in [
+        (bytes_of(PHI), PHI, {}),
+        (bytes_of(PHI > 0), PHI > 0, {}),
+        (table, [[1, 2], [3, np.nan], [5, 6]], {}),
+        (b"1\t2\r\n3\t4\r\n", [[1, 2], [3, 4]], {}),
+        (b"0,1\n3,4\n", [[0, 1], [3, 4]], dict(header=False)),
+        (b"r,a,b\n0,1,5\n1,3,4\n2,7,8", [[1, 5], [3, 4], [7, 8]], dict(index=True)),
+    ]:
+        np.testing.assert_array_equal(load_matrix(opened(content), **options), expected)
+        for size in (None, 1, 2):
+            parts = list(row_batches(opened(content), size=size, **options))
+            np.testing.assert_array_equal(np.concatenate(parts), expected)
+    whole = np.asfortranarray(PHI)
+    np.testing.assert_array_equal(load_matrix(opened(bytes_of(whole))), PHI)
+
+
+@pytest.mark.parametrize("read", [load_matrix, lambda *x, **y: list(row_batches(*x, **y))])
+def test_pipes_that_hold_nothing_of_use(read):
+    for content, options, reason in [
+        (b"", {}, "holds no numbers"),
+        (b"a,b\n", {}, "holds no numbers"),
+        (b"1,2\n3,x\n", {}, "'x' in line 2 is not a number"),
+        (b"1,2\n3\n", {}, "rows have different lengths"),
+        (b"PK\x03\x04", {}, "neither the bytes of a .npy file nor a table"),
+        (b"0,1\n3,4\n", {}, "looks like a header"),
+        (b"1,\xe9\n", {}, "cannot be read"),
+        (bytes_of(PHI)[:-1], {}, "promises"),
+        (bytes_of(PHI)[:30], {}, "cannot be read|header"),
+        (bytes_of(PHI), dict(header=True), "--header and --index are for"),
+        (bytes_of(PHI), dict(key="x"), "leave out --key"),
+    ]:
+        with pytest.raises(ValueError, match=f"standard input: .*({reason})"):
+            read(opened(content), **options)
+    with pytest.raises(ValueError, match="binary"):
+        read(io.StringIO("1,2\n"))
+    for array in (np.zeros((2, 3, 4)), np.asfortranarray(PHI)):
+        if read is not load_matrix:
+            with pytest.raises(ValueError, match="by its name"):
+                read(opened(bytes_of(array)))
+
+
+def test_batches_take_the_memory_of_a_batch(tmp_path):
+    np.save(tmp_path / "x.npy", np.zeros((20_000, 200)))  # 32 MB
+
+    def read():
+        for part in row_batches(tmp_path / "x.npy"):
+            assert part.nbytes <= BATCH
+
+    assert peak_memory(read) < 3 * BATCH + 2**20
 
 
 # --- random damage ------------------------------------------------------------------------
