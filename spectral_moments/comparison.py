@@ -477,7 +477,7 @@ def read_study(
         columns[name] = np.array(columns[name], dtype=float)
     return settings, Table(columns)
 
-# %% ../nbs/28_comparison_runner.ipynb #35592565
+# %% ../nbs/28_comparison_runner.ipynb #4ce1cc32
 METHODS = {name: name for name in STANDARD}  # key of the style: method in the table
 TEN = {**METHODS, "increasing": "increasing_10"}
 ASIDE = dict(zip(STANDARD, (-0.1, -0.05, 0.0, 0.05, 0.1)))  # so that no point hides another
@@ -498,7 +498,7 @@ def draw_column(
 
     for style, method in methods.items():
         t, aside = table.where(method=method), ASIDE[style]
-        place = t.n + 0.6 * aside if x == "n" else t.columns[x] * np.exp(aside)
+        place = t.n + 1.2 * aside if x == "n" else t.columns[x] * np.exp(aside)
         value, scale = t.columns[column], t.truth**power
         if column == "mean":
             error = np.array([value - t.q25, t.q75 - value]).clip(0) / scale
