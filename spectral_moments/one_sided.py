@@ -11,13 +11,13 @@ import numpy as np
 from .plugin import without_mean
 from .sources import ratio_means
 
-# %% ../nbs/03_one_sided.ipynb #807a368a
+# %% ../nbs/03_one_sided.ipynb #49de84b0
 def increasing_rows(
     enter,  # matrix (P, Q) by which rows are entered
     leave,  # matrix (P, Q) by which rows are left; the same object for one trial
     n_max,  # highest order
 ):  # array over n
-    "`eq-kv-trace` for n = 1..n_max, features fully observed."
+    "Means over increasing cycles of rows for n = 1..n_max, features fully observed."
     P, Q = enter.shape
     gram = np.asarray(leave @ enter.T) / Q
     upper = np.triu(gram, k=1)

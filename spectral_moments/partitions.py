@@ -219,11 +219,14 @@ def cycle_means(
     "Means over all cycles with distinct rows and columns, `eq-all-cycles`."
     matrices, labels = _matrices(pair, center)
     graphs, means, orders = cycle_weights(n_max, pair.shape, labels, center, population)
-    counted, count = None, np.where(np.isnan(means).any(1), np.nan, 1.0)
+    through, count = None, np.where(np.isnan(means).any(1), np.nan, 1.0)
+    single = population == (None, None)
     if pair.counts is not None:
         counted, _ = _matrices(Pair(pair.counts[0], pair.counts[-1]), False)
         counted = {label: counted.get(label, counted["enter"]) for label in matrices}
-        count = np.array(_combined(means, _finished(graph_sums(graphs, counted)).totals)[0])
+        seeds = np.nan_to_num(means) if replicates and single else ()
+        through = _finished(graph_sums(graphs, counted, seeds))
+        count = np.array(_combined(means, through.totals)[0])
         count = np.where(count > FEWEST, count, np.nan).astype(float)
     weights = (orders[:, :, None] * np.nan_to_num(means / count[:, None])[None]).sum(1)
     found = _finished(graph_sums(graphs, matrices, weights if replicates else ()))
@@ -238,17 +241,16 @@ def cycle_means(
     result = Means(values, rounding=np.where(known, eps * sizes, 0))
     if not replicates:
         return result
-    single = population == (None, None)
-    seeds = means / count[:, None] if counted and single else None
-    if counted and not single:
+    counts = [None, None] if through is None else list(through[1:])
+    if through is not None and single:
+        counts = [[x / number for x, number in zip(side, count)] for side in counts]
+    elif through is not None:
         each = np.array(_combined(means, found.totals)[0], dtype=float)
         seeds = (orders[:, :, None] * (means * (each / count**2)[:, None])[None]).sum(1)
-    through = (
-        _finished(graph_sums(graphs, counted, np.nan_to_num(seeds))) if counted else None
-    )
+        counts = _finished(graph_sums(graphs, counted, np.nan_to_num(seeds)))[1:]
     return result._replace(
-        rows=_without(values, found.rows, through and through.rows, center, single),
-        columns=_without(values, found.columns, through and through.columns, 0, single),
+        rows=_without(values, found.rows, counts[0], center, single),
+        columns=_without(values, found.columns, counts[1], 0, single),
     )
 
 

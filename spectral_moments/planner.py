@@ -11,7 +11,7 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
-# %% ../nbs/20_planner.ipynb #2be6a19e
+# %% ../nbs/20_planner.ipynb #575f6760
 class Node(NamedTuple):
     "One expression in a table."
 
@@ -22,6 +22,7 @@ class Node(NamedTuple):
     symmetric: bool  # whether the expression equals its transpose
     loop: str  # "" if computed once; a key of `_LOOPS` if computed anew in such a loop
     cost: float  # price of computing it, in multiply-adds of a matrix product
+    degree: int  # of a plain product of given arrays, how many; 0 for all else
 
 # %% ../nbs/20_planner.ipynb #d9269492
 _SIZE = {
@@ -40,7 +41,7 @@ def _volume(sides):
     wide = len(sides) == 2 and set(sides) <= set("CD")
     return math.prod(_SIZE[side] for side in sides) * (1e6 if wide else 1)
 
-# %% ../nbs/20_planner.ipynb #c86a3844
+# %% ../nbs/20_planner.ipynb #04667502
 class _Table:
     "Expressions, each present once."
 
@@ -66,9 +67,10 @@ class _Table:
             loop = max([loop, *(self[arg].loop for arg in args)])
             self._index[op, args] = len(self.nodes)
             cost *= _SIZE["R"] if loop[:3] == "row" else 1
-            self.nodes.append(
-                Node(op, args, sides, symmetric or len(sides) < 2, loop, cost)
-            )
+            degrees = [self[arg].degree for arg in args]
+            degree = sum(degrees) if op == "times" and all(degrees) else int(not args)
+            symmetric |= len(sides) < 2
+            self.nodes.append(Node(op, args, sides, symmetric, loop, cost, degree))
         return self._index[op, args]
 
 # %% ../nbs/20_planner.ipynb #519f87fc
@@ -301,47 +303,95 @@ def _run(plan, loop, values, given, keep):
         for a in () if keep else dropped:
             del values[a]
 
-# %% ../nbs/20_planner.ipynb #8672452b
-def _adjoint(op, g, a, b=None, w=None):
-    "Derivatives by the operands of `op`, given `g`, the one by its result."
-    if op == "times":
-        return g * b, g * a
-    if op == "sum":
-        return (g + 0 * a,) if b is None else (g * b, g * a)
-    if op == "apply":
-        return (g[:, None] + 0 * a,) if b is None else (g[:, None] * b, a.T @ g)
-    left = g @ b.T
+# %% ../nbs/20_planner.ipynb #166fb137
+def _sums(y):
+    "Row and column sums of a matrix; a vector as it is."
+    return (y.sum(1), y.sum(0)) if y.ndim == 2 else (y,)
+
+
+def _times_adjoint(plain, g, y, a, b):
+    return [_sums(g * y) if p else g * other for p, other in zip(plain, (b, a))]
+
+
+def _sum_adjoint(plain, g, y, a, b=None):
+    if b is None:
+        return [[g * x for x in _sums(a)] if plain[0] else g + 0 * a]
+    shares = [g * x for x in _sums(a * b)] if any(plain) else None
+    return [shares if p else g * other for p, other in zip(plain, (b, a))]
+
+
+def _apply_adjoint(plain, g, y, a, w=None):
+    back = a.T @ g if w is not None or plain[0] else None
     if w is None:
-        return left, a.T @ g
-    return left * w, (a * w).T @ g, (left * a).sum(0)
+        return [(g * y, back) if plain[0] else g[:, None] + 0 * a]
+    first = (g * y, back * w) if plain[0] else g[:, None] * w
+    return [first, (back * w,) if plain[1] else back]
+
+# %% ../nbs/20_planner.ipynb #d4d85c60
+def _join_adjoint(plain, g, y, a, b, w=None):
+    first, second = plain[:2]
+    left = g @ b.T if second or not first else None
+    right = None if second else a.T @ g
+    if first or second or w is not None:
+        inner = (a * left).sum(0) if right is None else (right * b).sum(1)
+        both = inner if w is None else inner * w
+    parts = [
+        ((g * y).sum(1), both) if first else left if w is None else left * w,
+        (both, (g * y).sum(0)) if second else right if w is None else w[:, None] * right,
+    ]
+    return parts if w is None else [*parts, (both,) if plain[2] else inner]
 
 
-def _symmetric_adjoint(g, a, w=None):
+def _symmetric_adjoint(plain, g, y, a, w=None):
     "The same for `a @ diag(w) @ a.T`, at the price of one product."
-    half = (g + g.T) @ a
-    return (half,) if w is None else (half * w, (half * a).sum(0) / 2)
+    g = g + g.T
+    half = g @ a
+    inner = (half * a).sum(0) if plain[0] or w is not None else None
+    if w is None:
+        return [((g * y).sum(1), inner) if plain[0] else half]
+    first = ((g * y).sum(1), inner * w) if plain[0] else half * w
+    return [first, (inner * w / 2,) if plain[1] else inner / 2]
 
-# %% ../nbs/20_planner.ipynb #407f346e
+
+_ADJOINTS = {
+    "times": _times_adjoint,
+    "sum": _sum_adjoint,
+    "apply": _apply_adjoint,
+    "join": _join_adjoint,
+}
+
+# %% ../nbs/20_planner.ipynb #bd42613f
+def _put(found, key, parts):
+    "Add to what is known under a key."
+    found[key] = [x + y for x, y in zip(found[key], parts)] if key in found else parts
+
+
 def _pull(plan, loop, values, given):
-    "Take the derivatives in the dict `given` through one loop, backwards."
+    "Take the derivatives in the dict `given` through one loop, backwards; return shares."
+    nodes, shares = plan.table.nodes, {}
     for i, _ in reversed(plan.steps[loop]):
-        node = plan.table.nodes[i]
-        if i not in given or not node.args:
+        if i not in given:
             continue
-        g, args, operands = given.pop(i), node.args, _operands(plan, values, i)
-        if node.op == "join" and args[1] == ~args[0]:
-            parts = _symmetric_adjoint(g, operands[0], *operands[2:])
-            args = (args[0], *args[2:])
-        else:
-            parts = _adjoint(node.op, g, *operands)
-        for arg, part in zip(args, parts, strict=True):
+        args, operands = nodes[i].args, _operands(plan, values, i)
+        adjoint = _ADJOINTS[nodes[i].op]
+        if nodes[i].op == "join" and args[1] == ~args[0]:
+            adjoint, args = _symmetric_adjoint, (args[0], *args[2:])
+            operands = [operands[0], *operands[2:]]
+        below = [nodes[max(arg, ~arg)] for arg in args]
+        parts = adjoint([b.degree > 0 for b in below], given.pop(i), values[i], *operands)
+        for arg, node, part in zip(args, below, parts, strict=True):
+            if node.degree:
+                part = [node.degree * x for x in part]
+                _put(shares, node.sides, part if arg >= 0 else part[::-1])
+                continue
             key, part = (arg, part) if arg >= 0 else (~arg, part.T)
             if key in given:
                 given[key] += part
             else:
                 given[key] = part
+    return shares
 
-# %% ../nbs/20_planner.ipynb #964f1245
+# %% ../nbs/20_planner.ipynb #ab8e75b0
 class GraphSums(NamedTuple):
     "Sums of graphs, and what rows and columns contribute to weighted sums of them."
 
@@ -358,23 +408,13 @@ def _seeds(plan, weights, loop):
             seeds[ref] = seeds.get(ref, 0.0) + weight
     return seeds
 
-
-def _leaves(plan, loop, values, given):
-    "Matrix times derivative at the matrices of one loop, by kind; they leave `given`."
-    nodes, found = plan.table.nodes, {}
-    for i in [i for i in given if not nodes[i].args and nodes[i].loop == loop]:
-        y, sides = values[i] * given.pop(i), nodes[i].sides
-        found[sides] = found[sides] + y if sides in found else y
-    return found
-
-# %% ../nbs/20_planner.ipynb #73a239cc
+# %% ../nbs/20_planner.ipynb #f3666cc3
 def _in_loop(plan, loop, values, outer, weights, shares):
     "Sums of one turn of an inner loop; its derivatives go to `outer` and `shares`."
     for k, row in enumerate(weights):
         given = _seeds(plan, row, loop)
         if given:
-            _pull(plan, loop, values, given)
-            shares[k].append(_leaves(plan, loop, values, given))
+            shares[k].append(_pull(plan, loop, values, given))
             for i, part in given.items():
                 outer[k][i] = outer[k][i] + part if i in outer[k] else part
     return {r: values[r] for r in plan.outputs if plan.table[r].loop == loop}
@@ -388,7 +428,7 @@ def _joined(parts):
         import numpy as xp
     return xp.concatenate(parts) if parts[0].ndim else xp.stack(parts)
 
-# %% ../nbs/20_planner.ipynb #93c18047
+# %% ../nbs/20_planner.ipynb #6e57967c
 def _added(share, letters, matrices, kind):
     "The shares of one side, of all its kinds one after the other."
     axis, parts = "RC".index(letters[0]), []
@@ -396,20 +436,25 @@ def _added(share, letters, matrices, kind):
         mine = [m for label, m in matrices.items() if kind(label)[axis] == letter]
         if mine:
             none = [0 * mine[0].sum(1 - axis)]
-            parts.append(sum(share[letter] or none))
+            parts.append(share.get(letter, none)[0])
     return parts[0] if len(parts) == 1 else _joined(parts)
 
 
-def _collect(share, letter, turns, block):
+def _collect(share, letter, turns):
     "Add what the turns of a loop found to the shares of both sides."
+    pieces = [0 for _ in turns]
+    for k, found in enumerate(turns):
+        for sides, parts in found.items():
+            *others, last = parts if len(sides) == 2 else (*parts, parts[0].sum())
+            _put(share, sides[0], others)
+            if sides in ("RC", "RD", "SC"):
+                _put(share, sides[1], [last])
+            else:  # a block of columns, or a row
+                pieces[k] = pieces[k] + last
     if turns:
-        pieces = [sum(y.sum(0) if block else y.sum() for y in t.values()) for t in turns]
-        share[letter].append(_joined(pieces))
-    for found in turns:
-        for sides, y in found.items():
-            share[sides[0]].append(y.sum(1) if block else y)
+        _put(share, letter, [_joined(pieces)])
 
-# %% ../nbs/20_planner.ipynb #834e8b64
+# %% ../nbs/20_planner.ipynb #3993ebf9
 def evaluate(
     plan,  # from `make_plan`
     matrices,  # dict: label -> matrix; the sides that it calls rows are not the longer ones
@@ -424,7 +469,7 @@ def evaluate(
     given = {("matrix", label): m for label, m in matrices.items()}
     _run(plan, "", values, given, keep=len(weights) > 0)
     totals = {ref: values[ref] for ref in plan.outputs if ref in values}
-    shares = [defaultdict(list) for _ in weights]
+    shares = [{} for _ in weights]
     for loop, letter in _LOOPS.items():
         if not plan.steps[loop]:
             continue
@@ -440,12 +485,11 @@ def evaluate(
             for ref, x in _in_loop(plan, loop, inner, outer, weights, found).items():
                 totals[ref] = totals[ref] + x if ref in totals else x
         for share, turns in zip(shares, found, strict=True):
-            _collect(share, letter, turns, block)
+            _collect(share, letter, turns)
     for share, given in zip(shares, outer, strict=True):
-        _pull(plan, "", values, given)
-        for sides, y in _leaves(plan, "", values, given).items():
-            share[sides[0]].append(y.sum(1))
-            share[sides[1]].append(y.sum(0))
+        for sides, (rows, columns) in _pull(plan, "", values, given).items():
+            _put(share, sides[0], [rows])
+            _put(share, sides[1], [columns])
     sides = [[_added(s, side, matrices, kind) for s in shares] for side in ("RS", "CD")]
     return GraphSums([totals[ref] for ref in plan.outputs], *sides)
 

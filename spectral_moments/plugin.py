@@ -12,13 +12,13 @@ import numpy as np
 
 from .sources import Pair, ratio_means
 
-# %% ../nbs/02_plugin.ipynb #dd0ec2a1
+# %% ../nbs/02_plugin.ipynb #699e19e4
 def naive_sums(
     enter,  # matrix (P, Q) by which rows are entered
     leave,  # matrix (P, Q) by which rows are left; the same object for one trial
     n_max,  # highest order
 ):  # array over n: the sum over all cycles, repeated rows and columns too, over P^n Q^n
-    "Traces of powers of the Gram matrix, `eq-naive`."
+    "Traces of powers of the Gram matrix."
     P, Q = enter.shape
     gram = np.asarray(leave @ enter.T if P <= Q else enter.T @ leave) / (P * Q)
     if leave is enter:

@@ -12,25 +12,25 @@ import numpy as np
 
 from .checks import check_matrix, check_order
 
-# %% ../nbs/05_variance.ipynb #fa60bf19
+# %% ../nbs/05_variance.ipynb #af3a728a
 def meeting_probability(
     n,  # order
     P,  # number of rows, at least n
     Q,  # number of columns, at least n
-):  # pi_n of `eq-variance-bound`, a number in (0, 1]
+):  # pi_n, a number in (0, 1]
     "Probability that two random cycles of order n share a row or a column."
     n = check_order(n, (P, Q))
     pairs = math.comb(P, n) * math.comb(Q, n)
     return (pairs - math.comb(P - n, n) * math.comb(Q - n, n)) / pairs
 
-
+# %% ../nbs/05_variance.ipynb #72b4c10d
 def variance_bound(
     n,  # order
     P,  # number of rows
     Q,  # number of columns
     cycle_variance,  # V_n, the variance of one cycle of order n
 ):  # upper bound on the variance of the estimate of m(n)
-    "Bound on the variance of the estimate, the right-hand side of `eq-variance-bound`."
+    "Bound on the variance of the estimate: n^2 (1/P + 1/Q) times that of one cycle."
     return n**2 * (1 / P + 1 / Q) * cycle_variance
 
 

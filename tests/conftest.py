@@ -10,6 +10,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
@@ -85,3 +86,9 @@ def peak_memory(function, *arguments, **options):
         return tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
+
+
+@pytest.fixture(autouse=True)
+def _dask_arrays_stay(monkeypatch):
+    "Dask arrays are not loaded, however small, so that the tests see the cluster's ways."
+    monkeypatch.setattr("spectral_moments.sources.GATHERED", 0)

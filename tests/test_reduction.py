@@ -13,13 +13,14 @@ from spectral_moments.operators import Discrete
 from spectral_moments.reduction import (
     FAMILIES,
     SPLITS,
+    Design,
     Sides,
     draw_view,
     jackknife_covariance,
     reduce,
     trial_splits,
 )
-from spectral_moments.sources import FileSource, Source, open_source
+from spectral_moments.sources import Source, file_source, open_source
 
 UNBIASED = ("all_cycles", "increasing", "blocks", "sketched")
 TABLE = np.array([[1.0, -1.0], [2.0, 0.5]])
@@ -85,7 +86,8 @@ def run(name, trials, n_max, *, gaps=None, seed=0, **options):
     "One family in one view, drawn with a seed that does not depend on the data."
     x = trials if gaps is None else np.where(gaps, np.nan, trials)
     source = Source(np.ascontiguousarray(x), 0, gaps is not None)
-    return reduce(source, name, n_max, rng=np.random.default_rng(seed), **options).values
+    rng, design = np.random.default_rng(seed), Design(**options)
+    return reduce(source, name, n_max, design, rng=rng).values
 
 
 # --- exactly unbiased ---------------------------------------------------------------------
@@ -245,12 +247,12 @@ def test_views_are_drawn_as_asked():
     paired = draw_view((5, 4), rng, paired=True)
     assert len({*paired.rows, *paired.partners}) == 4
     groups = np.array([2, 0, 1, 0, 2, 2, 3, 3, 3])
-    view = draw_view((9, 4), rng, paired=True, rows=Sides(groups=groups))
+    view = draw_view((9, 4), rng, Design(rows=Sides(groups=groups)), paired=True)
     assert (groups[view.rows] != groups[view.partners]).all()
     assert len({*view.rows, *view.partners}) == 2 * len(view.rows)
     for a, b in zip(view.row_edges, view.row_edges[1:]):
         assert len({*groups[view.rows[a:b]]}) == len({*groups[view.partners[a:b]]}) == 1
-    view = draw_view((9, 4), rng, rows=Sides(groups=groups))
+    view = draw_view((9, 4), rng, Design(rows=Sides(groups=groups)))
     assert sorted(view.rows) == list(range(9)) and len(view.row_edges) == 5
 
 
@@ -305,7 +307,7 @@ def test_zero_weight_is_an_absent_row():
     x = rng.standard_normal((1, 8, 7))
     w = np.array([1, 1, 0, 1, 1, 0, 1, 1.0])
     for name in ("all_cycles", "increasing"):
-        value = reduce(Source(x), name, 3, rows=Sides(w), runs=0, rng=rng).values
+        value = reduce(Source(x), name, 3, Design(rows=Sides(w)), runs=0, rng=rng).values
         fewer = reduce(Source(x[:, w > 0]), name, 3, runs=0, rng=rng).values
         np.testing.assert_allclose(value, fewer, rtol=1e-10)
 
@@ -334,17 +336,15 @@ def recording():
 def in_file(x, tmp_path):
     "The same data in a file that is read by strips of three rows."
     np.save(tmp_path / "x.npy", x)
-    source = FileSource(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    source = file_source(np.load(tmp_path / "x.npy", mmap_mode="r"))
     source.height = 3
     return source
 
 
 def agree(source, other, name, **options):
     "The same values and the same replicates from two places."
-    options |= dict(replicates=True)
-    one, two = (
-        reduce(s, name, 3, rng=np.random.default_rng(8), **options) for s in (source, other)
-    )
+    asked = lambda: dict(replicates=True, rng=np.random.default_rng(8))
+    one, two = (reduce(s, name, 3, Design(**options), **asked()) for s in (source, other))
     np.testing.assert_allclose(two.values, one.values, rtol=1e-9)
     assert FAMILIES[name].honest or one.rows is None
     if one.rows is not None and two.rows is not None:  # not on a cluster

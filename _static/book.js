@@ -1,0 +1,60 @@
+/* Two comforts of the pages: figures that open at the size of the window (click, tap, or Enter on
+   one; Escape or a click closes), and edges that fade where a wide formula or table goes on. */
+(function () {
+  "use strict";
+  function open(image) {
+    const dialog = document.createElement("dialog"), large = image.cloneNode();
+    dialog.className = "figure-zoom";
+    dialog.setAttribute("aria-label", image.alt || "figure");
+    for (const name of ["width", "height", "style", "tabindex", "role", "title"]) large.removeAttribute(name);
+    large.classList.remove("figure-opens");
+    dialog.append(large);
+    dialog.addEventListener("click", () => dialog.close());
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      image.focus({ preventScroll: true });
+    });
+    document.body.append(dialog);
+    dialog.showModal();
+  }
+  function figures() {
+    const images = document.querySelectorAll("article figure img, article .cell_output img");
+    for (const image of images) {
+      if (image.closest("a")) continue;
+      image.classList.add("figure-opens");
+      image.tabIndex = 0;
+      image.setAttribute("role", "button");
+      image.title = "click to enlarge";
+      image.addEventListener("click", () => open(image));
+      image.addEventListener("keydown", (event) => {
+        if (event.key !== "Enter" && event.key !== " ") return;
+        event.preventDefault();
+        open(image);
+      });
+    }
+  }
+
+  const WIDE = "article div.math mjx-container, article .pst-scrollable-table-container, " +
+    "article .cell_output pre, article .highlight pre";
+  function mark(box) {
+    const rest = box.scrollWidth - box.clientWidth - box.scrollLeft;
+    box.classList.toggle("more-left", box.scrollLeft > 2);
+    box.classList.toggle("more-right", rest > 2);
+    if (box.scrollWidth > box.clientWidth + 2) box.tabIndex = 0; // arrow keys scroll it
+  }
+  function edges() {
+    const watch = new ResizeObserver((entries) => entries.forEach((e) => mark(e.target)));
+    for (const box of document.querySelectorAll(WIDE)) {
+      box.addEventListener("scroll", () => mark(box), { passive: true });
+      watch.observe(box);
+    }
+  }
+
+  function begin() {
+    figures();
+    const formulas = window.MathJax && window.MathJax.startup && window.MathJax.startup.promise;
+    Promise.resolve(formulas).then(edges);
+  }
+  if (document.readyState === "complete") begin();
+  else window.addEventListener("load", begin);
+})();

@@ -1,0 +1,128 @@
+"""The page of claims: complete, linked, and its numbers those of the stored studies."""
+
+import json
+import re
+
+import numpy as np
+import pytest
+from conftest import RESULTS, ROOT
+
+import spectral_moments as sm
+from spectral_moments.comparison import read_study
+
+PAGE = (ROOT / "nbs/claims.md").read_text()
+ENTRIES = re.findall(r"(?m)^(?!:)(\S.*)\n: (.*)$", PAGE)
+VERDICTS = ("Confirmed", "Corrected", "Open")
+
+
+def entry(start):
+    "The text under the one claim that holds these words."
+    (text,) = [body for claim, body in ENTRIES if start in claim]
+    return text
+
+
+def moments(study, method, quantity="moment", **where):
+    "Rows of a stored comparison, by order from 2 to 7."
+    table = read_study(RESULTS / f"comparison_{study}.json")[1]
+    return table.where(method=method, quantity=quantity, n=range(2, 8), **where)
+
+
+def test_every_claim_has_a_verdict_and_a_link():
+    assert PAGE.count("\n: ") == len(ENTRIES)
+    for claim, body in ENTRIES:
+        assert re.match(r"\*\*(Confirmed|Corrected|Open)\.\*\* ?", body), claim
+        links = re.findall(r"\]\(([^)]+)\)", body)
+        assert links, claim
+        assert all((ROOT / "nbs" / link).exists() for link in links), claim
+
+
+def test_count():
+    counts = [sum(f"**{verdict}.**" in body for _, body in ENTRIES) for verdict in VERDICTS]
+    confirmed, corrected, still_open = counts
+    said = f"Of {sum(counts)} claims {confirmed} are confirmed, {corrected} corrected"
+    assert f"{said} and {still_open} open." in PAGE
+
+
+def test_main_setting():
+    naive, row, col = (moments("main", m) for m in ("naive", "kv_row", "kv_col"))
+    ratio = 1 + naive.bias / naive.truth
+    text = entry("sensitive to the size")
+    assert f"{ratio[0]:.1f} times" in text and f"{ratio[-1]:.0f} times" in text
+    text = entry("both rows and columns are sampled")
+    for t in (row, col):
+        assert f"{1 + (t.bias / t.truth)[0]:.1f} (" in text
+    cycles = moments("main", "increasing")
+    spread = np.sqrt(cycles.variance) / cycles.truth
+    text = entry("Excellent agreement")
+    assert f"{spread[0]:.2f} at" in text and f"{spread[-1]:.1f} at" in text
+    ratios = row.mse / cycles.mse
+    assert (ratios < naive.mse / cycles.mse).all() and (ratios < col.mse / cycles.mse).all()
+    assert f"{ratios.max():.0f} to {ratios.min():.0f} times" in entry(
+        "smallest mean-squared"
+    )
+
+
+def test_appendix_and_roots():
+    ratios = moments("small_dim4", "kv_row").mse / moments("small_dim4", "increasing").mse
+    said = "{:.2f}, {:.3f} and {:.3f}".format(*ratios[3:])
+    assert said in entry("across all configurations")
+    root = moments("main", "increasing_10", "root").mse[-2:] * 1e5
+    text = entry("remarkably small MSE")
+    assert all(rf"${value:.1f} \times 10^{{-5}}$" in text for value in root)
+
+
+@pytest.mark.parametrize(
+    ("study", "claim", "method", "size"),
+    [
+        ("features", "even in the limit of large", "kv_col", "Q"),
+        ("features", "On the other hand", "kv_row", "Q"),
+        ("inputs", "Fix $Q$, vary $P$", "kv_col", "P"),
+    ],
+)
+def test_one_side_at_a_time(study, claim, method, size):
+    t = read_study(RESULTS / f"comparison_{study}.json")[1]
+    t = t.where(method=method, quantity="moment", n=2, **{size: [75, 1200]}).sort(size)
+    digits = 2 if "limit" in claim else 1
+    for value in t.bias / t.truth:
+        assert f"{value:.{digits}f} with" in entry(claim)
+
+
+def test_noise():
+    case = json.loads((RESULTS / "noise.json").read_text())["shapes"]["75 x 150"]
+    ratio = case["rows"]["correlated, T = 1"]["increasing"]["mean"][1] / case["truth"][1]
+    assert f"{ratio:.1f} times" in entry("With only two trials")
+
+
+def test_eigenvalues():
+    panels = json.loads((RESULTS / "spectrum.json").read_text())["panels"]
+    error = {k: v["error"] for k, v in panels["linear 100 x 100"]["methods"].items()}
+    program = error.get("increasing", error.get("ours"))
+    assert program < error["kv"] and program < error["empirical"]
+    assert 1.5 < program / error["constant"] < 2.5  # "twice as close"
+    fourier = panels["Fourier 20 x 20"]
+    assert fourier["relative_sd"][9] > 1e7
+
+
+def test_transposition():
+    recording = sm.RBF(3, kernel_cov=0.25).sample(200, 400, random_state=3)
+    for phi in (recording, recording[:20, :40]):
+        same = sm.increasing(phi[::-1, ::-1].T, 3)
+        np.testing.assert_allclose(same, sm.increasing(phi, 3), rtol=1e-10)
+    plain = sm.increasing(recording.T, 3) / sm.increasing(recording, 3)
+    np.testing.assert_allclose(plain[:2], 1, rtol=1e-10)
+    assert 0.005 < abs(plain[2] - 1) < 0.02  # "about one percent"
+    corner = recording[:20, :40]
+    assert sm.increasing(corner.T, 3)[2] * sm.increasing(corner, 3)[2] < 0
+
+
+def test_mean_square_is_not_a_variance():
+    rectified = np.maximum(np.random.default_rng(0).standard_normal(10**6), 0)
+    ratio = (rectified**2).mean() / rectified.var()
+    assert f"factor of {0.5 / (0.5 - 1 / (2 * np.pi)):.2f}" in entry("sample variance")
+    assert ratio == pytest.approx(0.5 / (0.5 - 1 / (2 * np.pi)), rel=0.01)
+    assert f"{ratio**2:.2f} in" in entry("standard deviation of its entries")
+
+
+def test_multi_index():
+    golden = sm.RBF(2).eigenvalues(3)  # (0, 0), then (0, 1) and (1, 0)
+    assert golden[0] > golden[1] and golden[1] == pytest.approx(golden[2])
