@@ -2103,7 +2103,7 @@ def spectral_bounds(moments: ArrayLike | Estimate, function: Callable[..., Any],
     """
 
 def variance_bound(n: int, P: int, Q: int, cycle_variance: float) -> float:
-    """Bound on the variance of the estimate, the right-hand side of `eq-variance-bound`.
+    """Bound on the variance of the estimate: n^2 (1/P + 1/Q) times that of one cycle.
 
     Parameters
     ----------
