@@ -133,6 +133,21 @@ def test_table():
     assert len(table + table) == 4 and table.where(n=2).x == [3.0]
     with pytest.raises(AttributeError, match="no column 'y'"):
         _ = table.y
+    assert str(table.where(n=2)) == "n\n2"  # of the columns that are worth it
+
+
+def test_table_prints_and_plots(samples):
+    table = Table(tabulate(samples, Linear(3).moments(6), SETTINGS["estimators"]))
+    some = table.where(P=9, quantity="moment", n=2)
+    head, *lines = str(some).splitlines()
+    assert head.split()[:6] == ["P", "Q", "method", "quantity", "n", "truth"]
+    assert len(lines) == 3 and lines[0].split()[2:5] == ["naive", "moment", "2"]
+    from matplotlib.figure import Figure
+
+    for column in ("mean", "bias", "variance", "mse"):
+        ax = table.where(P=9).plot(Figure().subplots(), column=column)
+        _, labels = ax.get_legend_handles_labels()
+        assert labels == ["naive", "increasing", "all cycles"]
 
 
 @pytest.mark.parametrize(
