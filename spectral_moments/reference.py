@@ -89,13 +89,13 @@ def field_notes(
         if isinstance(statement, ast.AnnAssign)
     }
 
-# %% ../nbs/93_reference.ipynb #fc88898b
+# %% ../nbs/93_reference.ipynb #3db50ccc
 _BY_TYPE = {
     "ArrayLike": "phi psi rows table x y input_cov kernel_cov inputs input_probs "
     "feature_probs row_weights column_weights groups column_groups weights truth "
     "moments",
     "int": "P Q Q1 Q2 n n_max n_features n_grid n_steps n_draws n_probes n_permutations "
-    "n_jobs rank count dim order batch_size size",
+    "n_jobs rank count dim order batch_size size units patches",
     "float": "scale exponent angle mean level ridge upper shift at cycle_variance",
     "bool": "center shuffle mergeable progress stderr trials shared_features normalize "
     "header index",
@@ -104,13 +104,14 @@ _BY_TYPE = {
     "str | os.PathLike[str]": "path",
     "Sequence[int]": "orders",
     "Sequence[float]": "shares kernel_covs",
-    "Sequence[str]": "words layers dims",
+    "Sequence[str]": "words dims",
     "Callable[..., Any]": "statistic ratio function",
     "Estimate": "est",
     "Mapping[str, ArrayLike]": "systems",
     "Mapping[str, Estimate]": "estimates",
     "Axes": "ax",
-    "Any": "model layer positions feature_axis style options",
+    "Any": "model layer layers positions feature_axis style options shapes estimators "
+    "select",
 }
 #: type of a parameter by its name
 TYPES = {name: kind for kind, names in _BY_TYPE.items() for name in names.split()}
@@ -121,6 +122,7 @@ TYPES |= {
     "kong_valiant.sampled": 'Literal["rows", "columns"]',
     "participation_ratio.data": "ArrayLike | Estimate",
     "from_anndata.layer": "str",
+    "watch.inputs": "int",
     "from_xarray.data": "Any",
     "from_anndata.data": "Any",
     "load_matrix.path": "str | os.PathLike[str] | IO[bytes]",
@@ -189,7 +191,7 @@ def return_type(
     "Type of what a function returns in the words of a stub."
     return RETURNS.get(name, RETURNS.get(name.rpartition(".")[2], "Any"))
 
-# %% ../nbs/93_reference.ipynb #48b66b36
+# %% ../nbs/93_reference.ipynb #d0cfa145
 _BEGIN = """
 >>> import numpy as np, spectral_moments as sm
 >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
@@ -363,6 +365,19 @@ True
 >>> phi, psi = sm.RBFPair(2, (0.5, 1.0)).sample(40, 30, 20, random_state=1)
 >>> phi.shape, psi.shape
 ((40, 30), (40, 20))
+""",
+    "subsample_check": """
+>>> check = sm.subsample_check(phi, shapes=[(30, 60)], n_draws=50, random_state=1)
+>>> mean, error = check.ratios("all_cycles")  # over the whole: one, if size is no matter
+>>> bool((abs(mean - 1) < 5 * error).all())
+True
+""",
+    "watch": """
+>>> import torch
+>>> model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU())
+>>> with sm.watch(model, ["0", "1"], n_max=2, random_state=1) as watched:
+...     _ = model(torch.randn(64, 8))
+>>> table = watched.dimension()
 """,
     "from_xarray": """
 >>> import xarray
