@@ -38,7 +38,7 @@ $(BUILT): $(STAMP) $(SOURCES)
 
 test: $(STAMP) check-notebooks lint  ## notebooks in sync, every chapter's cells, the tests, the README, the linter
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2 --timing  # two chapters at once, one core each
-	$(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 check-notebooks: $(STAMP)  ## notebooks are clean and the exported modules match them
 	$(BIN)/python tools/notebooks.py check
@@ -55,6 +55,7 @@ lint: $(STAMP)      ## ruff: rules and layout
 	$(BIN)/ruff format --check --quiet .
 
 bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same run; the data of a page of the book
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'  # peers
 	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(BIN)/python $$f; done
 
 hostile: $(STAMP)   ## 20,000 hostile calls, an hour on one core; goes on where it was stopped

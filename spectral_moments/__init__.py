@@ -50,14 +50,22 @@ _HOME = {
     "variance_bound": "variance",
     "load_matrix": "files",
     "row_batches": "files",
+    "from_xarray": "adapters",
+    "from_anndata": "adapters",
     "record": "feature_learning",
     "first_moment_powers": "feature_learning",
 }
+
+# modules that are used by their name: sm.sklearn.SpectralMoments, sm.comparison.compare
+_MODULES = ("comparison", "sklearn")
 
 __all__ = sorted(_HOME)
 
 
 def __getattr__(name):
+    if name in _MODULES:
+        from importlib import import_module
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import sys
@@ -72,4 +80,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, *_MODULES})

@@ -1663,6 +1663,55 @@ def first_moment_powers(phi: ArrayLike, n_max: int, *, n_permutations: int = ...
     array([1.  , 0.99])
     """
 
+def from_anndata(data: Any, layer: str | None = ...) -> npt.NDArray[Any]:
+    """The matrix of an AnnData, cells by genes.
+
+    Parameters
+    ----------
+    data : Any
+        an `anndata.AnnData`
+    layer : str | None, default None
+        name of a layer; None: the matrix X
+
+    Returns
+    -------
+    npt.NDArray[Any]
+        array (cells, genes)
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
+    >>> import anndata
+    >>> sm.from_anndata(anndata.AnnData(phi)).shape
+    (100, 200)
+    """
+
+def from_xarray(data: Any, dims: Sequence[str]) -> Any:
+    """A matrix or trials from an xarray, by the names of its dimensions.
+
+    Parameters
+    ----------
+    data : Any
+        an `xarray.DataArray`
+    dims : Sequence[str]
+        names of the axes: (inputs, features) or (trials, inputs, features)
+
+    Returns
+    -------
+    Any
+        its values in that order, in memory or as a Dask array, as `data` holds them
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
+    >>> import xarray
+    >>> rates = xarray.DataArray(phi.T, dims=("neuron", "stimulus"))
+    >>> sm.from_xarray(rates, ("stimulus", "neuron")).shape
+    (100, 200)
+    """
+
 def increasing(phi: ArrayLike, n_max: int, *, n_permutations: int = ..., random_state: int | np.random.Generator | None = ..., n_jobs: int | None = ..., progress: bool = ...) -> Floats:
     """Unbiased moments from cycles with increasing rows and columns, as in the paper.
 
