@@ -4,15 +4,16 @@
 
 # %% auto #0
 __all__ = ['LAST_ORDER', 'RIDGE', 'BREAKS', 'power_moments', 'exponential_moments', 'broken_moments', 'working_covariance',
-           'fit_law', 'goodness_of_fit', 'LawFit', 'usable_orders', 'power_law', 'compare_laws']
+           'fit_law', 'shared_parts', 'counted_once', 'goodness_of_fit', 'LawFit', 'usable_orders', 'power_law',
+           'compare_laws']
 
-# %% ../nbs/13_exponents.ipynb #89c3c1b8
+# %% ../nbs/13_exponents.ipynb #28d221d0
 import warnings
 from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from scipy.optimize import least_squares
+from scipy.optimize import brentq, least_squares
 from scipy.special import chdtrc, ndtri, zeta
 
 from .checks import check_count
@@ -91,6 +92,55 @@ def fit_law(
     G = _derivative(law, theta, n)
     W_G = np.linalg.solve(root @ root.T, G)
     return theta, np.linalg.pinv(G.T @ W_G, rcond=1e-12) @ W_G.T, G
+
+# %% ../nbs/13_exponents.ipynb #cfb97d16
+def shared_parts(
+    m,  # moments m(1), m(2), ..., up to twice the highest order
+    n,  # orders, shape (k,)
+    P,  # number of inputs
+    Q,  # number of features
+):  # shape (2 max n, k, k): parts that involve 1, 2, ... rows and columns, one direction
+    "Covariance of estimated moments of Gaussian features, by parts, `eq-shared`."
+    size = 2 * int(max(n)) + 1
+    steps = [(i, j) for i in range(1, size) for j in range(1, size) if (i + j) % 2 == 0]
+    parts = np.zeros((size - 1, len(n), len(n)))
+    for first in ((1 / P, 1 / Q), (1 / Q, 1 / P)):  # the first shared one: row or column
+        walk, weight = np.eye(size, 1) @ np.eye(1, size), np.resize(first, (size, 1))
+        for part in parts:  # walk[i, j]: ways to share so many within i and j steps
+            before, walk = walk, np.zeros((size, size))
+            for i, j in steps:
+                walk[i:, j:] += m[(i + j) // 2 - 1] * before[:-i, :-j]
+            walk *= weight
+            part += walk[np.ix_(2 * n, 2 * n)]
+    return np.multiply.outer(n, n) * parts / np.arange(1, size)[:, None, None]
+
+# %% ../nbs/13_exponents.ipynb #0ec2253d
+def counted_once(
+    law,  # function (theta, n) -> log m(n)
+    theta,  # parameters; the last is the log scale
+    n,  # orders, shape (k,)
+    R,  # relative covariance by the jackknife, shape (k, k)
+    m1,  # estimate of m(1)
+    shape,  # (T, P, Q): trials, inputs, features
+):  # relative covariance with every part counted once, shape (k, k)
+    "Covariance of the moments without what the jackknife counts several times."
+    theta, entry = [*theta[:-1], 0.0], m1 / np.exp(theta[-1])
+
+    def once_and_often(variance, n):
+        rest = np.exp(law(theta, np.arange(2, 2 * max(n) + 1)))
+        ways = [shared_parts([v, *rest], n, *shape[1:]) for v in (variance, entry)]
+        parts = sum(ways) if shape[0] > 1 else 2 * ways[0]
+        f, p = law(theta, n), np.arange(1, len(parts) + 1)[:, None, None]
+        unit = np.exp(-np.add.outer(f, f))
+        return parts.sum(axis=0) * unit, (p * parts).sum(axis=0) * unit
+
+    over = lambda x: once_and_often(np.exp(x) * entry, n[:1])[1][0, 0] - R[0, 0]
+    most = np.log(100.0)
+    x = brentq(over, 0, most, xtol=1e-3) if over(0) < 0 < over(most) else 0.0
+    pair = once_and_often(entry * np.exp(x if shape[0] > 1 else 0.0), n)
+    V, J = (np.linalg.cholesky(c + 1e-9 * np.diag(c.diagonal())) for c in pair)
+    A = V @ np.linalg.inv(J)
+    return A @ R @ A.T
 
 # %% ../nbs/13_exponents.ipynb #e2938799
 def goodness_of_fit(
@@ -239,48 +289,60 @@ def power_law(
         )
     return fit
 
-# %% ../nbs/13_exponents.ipynb #cee4bc15
+# %% ../nbs/13_exponents.ipynb #a8fbb7f3
 def _fit(est, orders, law, rank):
     "The fit of one law, without warnings."
     if law not in _LAWS:
         raise ValueError(f"law = {law!r} is not known; use one of {', '.join(_LAWS)}")
     names, n_free = _LAWS[law], len(_LAWS[law])
     n, m, R = usable_orders(est, orders, {"power": 2, "exponential": 2, "broken": 4}[law])
-    y = np.log(m) + np.log1p(R.diagonal()) / 2  # eq-shift
     least = 1.01 / n[0]  # the zeta function needs a n > 1
-    scale = y[-1] / n[-1]
     f = exponential_moments if law == "exponential" else partial(power_moments, rank=rank)
     low, high = (1e-4, 50) if law == "exponential" else (least, 6)
-    start, bounds = [max(0.5, 1.2 * least), scale], ([low, -np.inf], [high, np.inf])
-    theta, K, G = fit_law(f, y, n, start, bounds)
+    bounds = [low, -np.inf], [high, np.inf]
+    theta, reported = [max(0.5, 1.2 * least), np.log(m[-1]) / n[-1]], R
+    for _ in range(4):
+        y = np.log(m) + np.log1p(R.diagonal()) / 2  # eq-shift
+        before, (theta, K, G) = theta, fit_law(f, y, n, theta, bounds)
+        if not _by_cycles(est) or abs(theta - before).max() < 1e-3:
+            break
+        R = counted_once(f, theta, n, reported, est.values[0], est.shape)
     if law == "broken":  # weighed as the power law, which it contains
         V = working_covariance(f, theta, n)
         at, theta, K, G = min(
             (_broken(y, n, theta, bounds, k, V) for k in BREAKS), key=lambda x: x[0]
         )[1:]
         f = partial(broken_moments, at=at)
-    residual = y - f(theta, n)
-    dof = len(n) - n_free - (law == "broken")
-    chi_square, p_value = goodness_of_fit(residual, R, np.eye(len(n)) - G @ K, dof)
-    covariance = K @ R @ K.T
+    covariance, dof = K @ R @ K.T, len(n) - n_free - (law == "broken")
+    test = goodness_of_fit(y - f(theta, n), R, np.eye(len(n)) - G @ K, dof)
+    if law != "broken":
+        theta = np.clip(theta + _curvature_bias(f, theta, n, K, covariance), *bounds)
     values = [*theta[:-1], np.exp(theta[-1])]
     errors = np.sqrt(covariance.diagonal()) * [*np.ones(n_free - 1), values[-1]]
     parameters = dict(zip(names, map(float, values)))
     if law == "broken":
         parameters["break"] = at
     stderr = dict(zip(names, map(float, errors)))
+    moments = np.exp(f(theta, n))
     return LawFit(
-        law,
-        parameters,
-        stderr,
-        covariance,
-        n,
-        np.exp(f(theta, n)),
-        chi_square,
-        dof,
-        p_value,
-        est,
+        law, parameters, stderr, covariance, n, moments, test[0], dof, test[1], est
     )
+
+
+def _by_cycles(est):
+    "Whether the errors are those of a jackknife over single rows and columns."
+    methods = set(getattr(est, "methods", ())) - {"all_cycles", "increasing"}
+    sides = (getattr(est, side, None) for side in ("stderr_rows", "stderr_columns"))
+    both = all(x is None or (np.asarray(x)[1:] > 0).all() for x in sides)
+    return hasattr(est, "shape") and not methods and both
+
+
+def _curvature_bias(law, theta, n, K, covariance):
+    "What the bending of the law takes from the parameters, at most one standard error."
+    (a, scale), h = theta, 1e-3 * theta[0]
+    bend = (law([a + h, scale], n) + law([a - h, scale], n) - 2 * law(theta, n)) / h**2
+    error = np.sqrt(covariance.diagonal())
+    return np.clip(K @ bend * covariance[0, 0] / 2, -error, error)
 
 # %% ../nbs/13_exponents.ipynb #c67be52e
 def _broken(y, n, power, bounds, at, V):

@@ -92,21 +92,6 @@ def refuse_smaller(path, settings):
             )
 
 
-def refuse_fewer(path, matrices):
-    "An error if a stored study has more matrices of a setting than the dict `matrices`."
-    try:
-        stored = json.loads(path.read_text())["settings"]
-        old = {name: found["matrices"] for name, found in stored.items()}
-    except (OSError, ValueError, KeyError, AttributeError, TypeError):
-        return  # nothing, or nothing sound, is stored
-    for name, number in old.items():
-        if number > matrices.get(name, 0):
-            raise ValueError(
-                f"{path} has {number} matrices of {name!r}, and {matrices.get(name, 0)} "
-                "would replace them; ask for as many, or use --force"
-            )
-
-
 # --- running ------------------------------------------------------------------------------
 
 

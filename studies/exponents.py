@@ -1,33 +1,25 @@
 """Exponents of power laws: bias, spread, reported errors, coverage, and the tests of fit.
 
-python studies/exponents.py [--draws N] [--stored] [--cache FOLDER]
-
-Writes results/exponents.json. Estimates are kept in the cache, so that an interrupted run
-goes on and a new analysis starts from them; delete it after a change of the estimators.
-Takes about an hour and a half on one core the first time.
+Writes results/exponents.json, the data of the chapter on exponents. Its seed had no part in
+the choice of the constants that it checks. Takes about an hour on one core.
 """
 
-import argparse
-import json
-import os
-import platform
 import warnings
-from pathlib import Path
+from functools import partial
 from types import SimpleNamespace
 
 import numpy as np
-import scipy
 
 import spectral_moments as sm
 from spectral_moments.exponents import compare_laws
 
-SEED = 2032
-N_MAX = 6
-N_DRAWS = 200
+SEED = 4120
+N_MAX = 5
+SETTINGS = {"n_matrices": 200, "n_max": N_MAX, "laws": {"n_matrices": 100}}
 RANKS = (5, 50)  # of the straight lines through sample and cross-validated spectra
 LAWS = {"0.7": (0.7, 20_000), "1": (1.0, 1000), "1.5": (1.5, 1000)}  # exponent, rank
 SHAPES = {"150 x 300": (150, 300), "400 x 600": (400, 600)}
-SETTINGS = {
+CASES = {
     f"{law}, {shape}, {kind}": dict(law=law, shape=shape, trials=2 if "two" in kind else 1)
     for shape in SHAPES
     for kind in ("one trial", "two noisy trials, centred")
@@ -35,10 +27,10 @@ SETTINGS = {
 }
 
 
-def matrix(setting, index):
-    "Matrix number `index` of a setting, or two trials with noise as large as the signal."
-    option = SETTINGS[setting]
-    rng = np.random.default_rng([SEED, list(SETTINGS).index(setting), index])
+def matrix(case, seed, index):
+    "Matrix number `index` of a case, or two trials with noise as large as the signal."
+    option = CASES[case]
+    rng = np.random.default_rng([seed, list(CASES).index(case), index])
     law = sm.PowerLaw(*LAWS[option["law"]])
     phi = law.sample(*SHAPES[option["shape"]], rng)
     if option["trials"] == 1:
@@ -60,45 +52,18 @@ def spectra(phi):
     return sample, crossed / x[0].size
 
 
-def draw(setting, index):
-    "What is kept of one matrix."
-    phi = matrix(setting, index)
+def silent_estimate(phi, index):
+    "The estimate, centred if there are trials."
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sm.EstimateWarning)
-        est = sm.estimate(phi, N_MAX, center=phi.ndim == 3, random_state=index)
-    sample, crossed = spectra(phi)
+        return sm.estimate(phi, N_MAX, center=phi.ndim == 3, random_state=index)
+
+
+def draw(case, seed, index):
+    "What is kept of one matrix."
+    phi = matrix(case, seed, index)
+    est, (sample, crossed) = silent_estimate(phi, index), spectra(phi)
     return dict(values=est.values, covariance=est.covariance, sample=sample, cv=crossed)
-
-
-def replace(path, write):
-    "Write a file through a temporary one, so that it is whole or not there."
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part" + path.suffix)
-    write(part)
-    os.replace(part, path)
-
-
-def draws(setting, number, cache, stored=False):
-    "Estimates of the first `number` matrices, computed where they are not in the cache."
-    path = cache / f"{setting}.npz"
-    rows = {k: list(v) for k, v in np.load(path).items()} if path.exists() else {}
-    for index in range(number if stored else len(rows.get("values", ())), number):
-        for key, value in draw(setting, index).items():
-            rows.setdefault(key, []).append(value)
-        if index % 10 == 9 or index == number - 1:
-            replace(path, lambda part: np.savez(part, **rows))
-    return {key: np.array(value)[:number] for key, value in rows.items()}
-
-
-def arguments():
-    "Command line."
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--force", action="store_true", help="replace a larger study")
-    root = Path(__file__).parents[1]
-    parser.add_argument("--draws", type=int, default=N_DRAWS)
-    parser.add_argument("--stored", action="store_true", help="only what the cache holds")
-    parser.add_argument("--cache", type=Path, default=root / "_build" / "exponents")
-    return parser.parse_args()
 
 
 def slope(eigenvalues):
@@ -125,26 +90,35 @@ def summary(values, errors, truth):
     }
 
 
-def analyse(setting, found):
-    "One setting: the fit with and without the rank, the test, and two slopes."
-    exponent, rank = LAWS[SETTINGS[setting]["law"]]
-    rows, refused = {"rank given": [], "rank unknown": []}, 0
-    for m, C in zip(found["values"], found["covariance"]):
-        est = SimpleNamespace(values=m, stderr=np.sqrt(C.diagonal()), covariance=C)
+FITS = {  # whether the rank is known, and whether every part of the error is counted once
+    "rank given": (True, True),
+    "rank unknown": (False, True),
+    "as the jackknife counts": (True, False),
+}
+
+
+def analyse(case, drawn):
+    "One case: the fit with and without the rank, the test, and two slopes."
+    found = {key: np.array([x[key] for x in drawn], dtype=float) for key in drawn[0]}
+    exponent, rank = LAWS[CASES[case]["law"]]
+    shape = CASES[case]["trials"], *SHAPES[CASES[case]["shape"]]
+    rows, refused = {key: [] for key in FITS}, 0
+    for part in drawn:
         try:
-            for key, known in (("rank given", rank), ("rank unknown", None)):
+            for key, (known, once) in FITS.items():
+                est = as_estimate(part, shape if once else None)
                 with warnings.catch_warnings(record=True) as said:
                     warnings.simplefilter("always")
-                    fit = sm.power_law(est, rank=known)
+                    fit = sm.power_law(est, rank=rank if known else None)
                 doubt = any("hardly determined" in str(w.message) for w in said)
                 rows[key].append([fit.exponent, fit.stderr["exponent"], fit.p_value, doubt])
         except ValueError:
             refused += 1
     result = {"matrices": len(found["values"]), "refused": refused}
     for key, values in rows.items():
-        value, error, p, doubt = np.array(values, dtype=float).T
+        value, error, p, doubt = np.array(values, dtype=float).reshape(-1, 4).T
         sure = doubt == 0
-        result["doubted"] = int(doubt.sum())
+        result.setdefault("doubted", int(doubt.sum()))
         if sure.sum() > 5:
             result[key] = summary(value[sure], error[sure], exponent)
             result[key]["rejected"] = float(np.mean(p[sure] < 0.05))
@@ -163,43 +137,46 @@ OTHERS = {  # process, shape
 }
 
 
-def laws(name, number):
-    "How often each law is rejected."
+def draw_other(name, seed, index):
+    "What is kept of one matrix whose law is asked for."
     process, shape = OTHERS[name]
-    rejected = {}
-    for index in range(number):
-        rng = np.random.default_rng([SEED, 100 + list(OTHERS).index(name), index])
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", sm.EstimateWarning)
-            est = sm.estimate(process.sample(*shape, rng), N_MAX, random_state=index)
-        for law, fit in compare_laws(est, range(2, 6)).items():
+    rng = np.random.default_rng([seed, 100 + list(OTHERS).index(name), index])
+    est = silent_estimate(process.sample(*shape, rng), index)
+    return dict(values=est.values, covariance=est.covariance)
+
+
+def as_estimate(part, shape):
+    "What was kept, as the fit takes it; without its shape, errors stay as they are."
+    m, C = np.array(part["values"]), np.array(part["covariance"])
+    known = {} if shape is None else {"shape": shape}
+    return SimpleNamespace(values=m, stderr=np.sqrt(C.diagonal()), covariance=C, **known)
+
+
+def rejections(name, drawn):
+    "How often each law is rejected."
+    rejected, shape = {}, (1, *OTHERS[name][1])
+    for part in drawn:
+        for law, fit in compare_laws(as_estimate(part, shape), range(2, 6)).items():
             rejected.setdefault(law, []).append(fit.p_value < 0.05)
     return {law: float(np.mean(x)) for law, x in rejected.items() if law != "broken"}
 
 
-if __name__ == "__main__":
-    from common import refuse_fewer
-
-    options = arguments()
-    found = {
-        name: draws(name, options.draws, options.cache, options.stored) for name in SETTINGS
-    }
-    output = {
-        "command": "python studies/exponents.py",
-        "seed": SEED,
-        "n_max": N_MAX,
+def measure(run):
+    "All cases, and the other processes."
+    number = run.settings["n_matrices"]
+    drawn = {x: run.repeat(x, partial(draw, x, run.seed), number) for x in CASES}
+    number = run.settings["laws"]["n_matrices"]
+    others = {x: run.repeat(x, partial(draw_other, x, run.seed), number) for x in OTHERS}
+    return {
         "ranks_of_slopes": RANKS,
-        "laws": LAWS,
-        "versions": {
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "scipy": scipy.__version__,
-        },
-        "settings": {name: analyse(name, x) for name, x in found.items()},
-        "rejected": {name: laws(name, max(2, options.draws // 10)) for name in OTHERS},
+        "exponents": LAWS,
+        "cases": {case: analyse(case, x) for case, x in drawn.items()},
+        "rejected": {name: rejections(name, x) for name, x in others.items()},
     }
-    path = Path(__file__).parents[1] / "results" / "exponents.json"
-    if not options.force:
-        refuse_fewer(path, {name: x["matrices"] for name, x in output["settings"].items()})
-    text = json.dumps(output, indent=1) + "\n"
-    replace(path, lambda part: part.write_text(text))
+
+
+if __name__ == "__main__":
+    from common import main
+
+    quick = {"n_matrices": 2, "laws": {"n_matrices": 2}}
+    raise SystemExit(main(__file__, __doc__, measure, SETTINGS, SEED, quick=quick))

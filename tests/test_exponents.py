@@ -12,11 +12,13 @@ from spectral_moments.exponents import (
     BREAKS,
     broken_moments,
     compare_laws,
+    counted_once,
     exponential_moments,
     fit_law,
     goodness_of_fit,
     power_law,
     power_moments,
+    shared_parts,
     usable_orders,
     working_covariance,
 )
@@ -65,17 +67,55 @@ def test_broken_contains_the_power_law():
         )
 
 
-def test_working_covariance_is_that_of_gaussian_features():
-    process, P, Q = sm.PowerLaw(1.0, 50), 400, 400
+def test_covariances_are_those_of_gaussian_features():
+    process, P, Q = sm.PowerLaw(1.0, 50), 120, 120
     rng, n = np.random.default_rng(1), np.array([2, 3])
-    draws = np.log(
-        [sm.increasing(process.sample(P, Q, rng), 3, n_jobs=1)[1:] for _ in range(300)]
-    )
+    draws = np.array([sm.all_cycles(process.sample(P, Q, rng), 3)[1:] for _ in range(300)])
     law = lambda theta, n: np.log(
         (process.eigenvalues() ** np.multiply.outer(n, np.ones(50))).sum(-1)
     )
-    guess = 2 * (1 / P + 1 / Q) * working_covariance(law, None, n)
-    np.testing.assert_allclose(np.cov(draws.T), guess, rtol=0.3)
+    m = process.moments(6)
+    parts = 2 * shared_parts(m, n, P, Q)
+    first = working_covariance(law, None, n) * np.multiply.outer(m[1:3], m[1:3])
+    first = 2 * (1 / P + 1 / Q) * first
+    np.testing.assert_allclose(parts[0], first, rtol=0.006)  # but for the ridge
+    np.testing.assert_allclose(np.cov(draws.T), parts.sum(axis=0), rtol=0.3)
+
+
+def test_parts_of_noise():
+    m = np.array([3.0, 0, 0, 0, 0, 0, 0, 0])  # all of the trace in small eigenvalues
+    parts = 2 * shared_parts(m, np.array([2, 3, 4]), 7, 11)
+    for k, n in enumerate((2, 3, 4)):
+        only = np.zeros(8)
+        only[2 * n - 1] = 2 * n * 3.0 ** (2 * n) / 77**n
+        np.testing.assert_allclose(parts[:, k, k], only, rtol=1e-12)
+    assert (parts[:, 0, 1] == 0).all()  # cycles of different lengths share no noise
+
+
+@pytest.mark.parametrize("trials", [1, 2])
+@pytest.mark.parametrize("scale", [1.0, 1e-3])
+def test_counted_once_undoes_the_jackknife(trials, scale):
+    n, theta, shape = np.arange(2, 6), [0.8, np.log(scale)], (trials, 60, 90)
+    m = np.exp(power_moments([0.8, 0.0], np.arange(2, 11)))
+    noisy = (20.0, 20.0) if trials == 1 else (34.0, 20.0)  # variance of one entry
+    parts = sum(shared_parts([v, *m], n, 60, 90) for v in noisy)
+    unit, p = np.multiply.outer(m[:4], m[:4]), np.arange(1, 11)[:, None, None]
+    V, J = parts.sum(axis=0) / unit, (p * parts).sum(axis=0) / unit
+    found = counted_once(power_moments, theta, n, J, 20 * scale, shape)
+    np.testing.assert_allclose(found, V, rtol=1e-2 if trials == 2 else 1e-5)
+    assert (found.diagonal() < J.diagonal()).all()
+
+
+@pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
+def test_only_the_jackknife_over_single_rows_and_columns_is_corrected():
+    phi = sm.PowerLaw(0.8, 2000).sample(60, 90, 1)
+    est = sm.estimate(phi, 4, random_state=0)
+    bare = SimpleNamespace(values=est.values, stderr=est.stderr, covariance=est.covariance)
+    once, often = power_law(est).stderr["exponent"], power_law(bare).stderr["exponent"]
+    assert once < 0.9 * often
+    for change in (dict(methods=["sketched"]), dict(stderr_columns=np.zeros(4))):
+        other = SimpleNamespace(**vars(bare), shape=(1, 60, 90), **change)
+        assert power_law(other).stderr["exponent"] == often
 
 
 @pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
@@ -86,6 +126,7 @@ def test_scale_does_not_change_the_exponent():
         values=est.values * 7.0**n,
         stderr=est.stderr * 7.0**n,
         covariance=est.covariance * 7.0 ** np.add.outer(n, n),
+        shape=est.shape,
     )
     one, other = power_law(est), power_law(moved)
     assert other.exponent == pytest.approx(one.exponent, rel=1e-6)

@@ -1,4 +1,4 @@
-"""Eigenvalues, dimension and norm: bounds by fuzzing, a peer package, messages."""
+"""Feasible moments, eigenvalues, dimension: fuzzing, a peer package, messages."""
 
 import math
 import warnings
@@ -13,28 +13,19 @@ from hypothesis import strategies as st
 
 import spectral_moments as sm
 from spectral_moments import EstimateWarning, all_cycles
+from spectral_moments.moment_problem import moment_grid
 from spectral_moments.operators import Linear, power_sums
 from spectral_moments.rbf import RBF
 from spectral_moments.spectrum import (
-    Bounds,
     WithError,
-    constant_eigenvalues,
     dimension_sweep,
-    effective_dimension,
-    eigenvalue_bounds,
     feasible,
-    moment_grid,
     moments_and_covariance,
     nearest_point,
-    operator_norm,
     participation_ratio,
     plot_dimensions,
     recover_eigenvalues,
-    recovery_bound,
     renyi_dimension,
-    ridge_series,
-    spectral_bounds,
-    spectral_measure,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
@@ -48,196 +39,6 @@ def estimate(phi, n_max):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", EstimateWarning)
         return sm.estimate(phi, n_max, random_state=0)
-
-
-# --- the linear program ---
-
-
-@given(spectra, st.integers(1, 6), st.floats(1.0, 3.0))
-@settings(max_examples=40, deadline=None)
-def test_measure_fits_exact_moments(eigenvalues, k, stretch):
-    upper, count = stretch * eigenvalues[0], len(eigenvalues)
-    m = power_sums(eigenvalues, k)
-    grid, p = spectral_measure(m, count, upper=upper, n_grid=200)
-    assert grid.shape == p.shape == (200,)
-    assert grid[0] == 0 and grid[-1] == upper
-    assert p.min() >= 0 and p.sum() == pytest.approx(1)
-    n = np.arange(1, k + 1)
-    residual = abs(m / count - p @ grid[:, None] ** n) / upper**n
-    rounding = n / (2 * 199)  # every eigenvalue moved to the nearest grid point
-    assert residual.sum() <= rounding.sum() + 1e-8
-
-
-@given(spectra, st.integers(1, 8), st.integers(1, 30))
-@settings(max_examples=40, deadline=None)
-def test_recovered_eigenvalues_are_a_spectrum(eigenvalues, k, extra):
-    count = len(eigenvalues) + extra
-    found = recover_eigenvalues(power_sums(eigenvalues, k), count, upper=1.5, n_grid=60)
-    assert found.shape == (count,)
-    assert (np.diff(found) <= 0).all()
-    assert found.min() >= 0 and found.max() <= 1.5
-
-
-@given(spectra, st.sampled_from([2, 4, 6]), st.floats(0, 0.05), st.integers(0, 100))
-@settings(max_examples=40, deadline=None)
-def test_error_bound_holds(eigenvalues, k, noise, seed):
-    m = power_sums(eigenvalues, k)
-    rng = np.random.default_rng(seed)
-    perturbed = m * (1 + noise * rng.uniform(-1, 1, k))
-    count, upper = len(eigenvalues), 1.2
-    found = recover_eigenvalues(perturbed, count, upper=upper, n_grid=100)
-    bound = recovery_bound(abs(perturbed - m), count, upper=upper, n_grid=100)
-    assert abs(found - eigenvalues).sum() <= bound
-
-
-def test_quantiles_of_a_known_measure():
-    # two atoms on the grid, three quarters and one quarter of the mass
-    m = 8 * (0.25 * 1.0 ** np.arange(1, 5) + 0.75 * 0.5 ** np.arange(1, 5))
-    found = recover_eigenvalues(m, 8, upper=2.0, n_grid=5)
-    np.testing.assert_allclose(found, [1, 1, 0.5, 0.5, 0.5, 0.5, 0.5, 0.5], atol=1e-9)
-
-
-@pytest.mark.parametrize("scale", [1e-12, 1e-3, 1.0, 1e6])
-def test_recovery_scales_with_the_operator(scale):
-    eigenvalues = np.array([1.0, 0.7, 0.2])
-    one = recover_eigenvalues(power_sums(eigenvalues, 5), 3, upper=1.5)
-    many = recover_eigenvalues(power_sums(scale * eigenvalues, 5), 3, upper=1.5 * scale)
-    np.testing.assert_allclose(many, scale * one, rtol=1e-6)
-
-
-def test_weights_from_standard_errors():
-    m = power_sums([1.0, 0.5, 0.5], 4)
-    fit = dict(count=3, upper=1.3)
-    wrong = m * [1, 1, 1, 1.5]
-    loose = SimpleNamespace(values=wrong, stderr=m * [1e-4, 1e-4, 1e-4, np.inf])
-    ignored = recover_eigenvalues(loose, **fit)
-    np.testing.assert_array_equal(
-        ignored, recover_eigenvalues(wrong, weights=[1, 1, 1, 0] / m / 1e-4, **fit)
-    )
-    grid, p = spectral_measure(loose, **fit)
-    n = np.arange(1, 4)
-    np.testing.assert_allclose(3 * p @ grid[:, None] ** n, m[:3], rtol=1e-5)
-    exact = SimpleNamespace(values=m, stderr=np.zeros(4))  # no division by zero
-    np.testing.assert_allclose(
-        recover_eigenvalues(exact, **fit), recover_eigenvalues(m, **fit), atol=0.02
-    )
-
-
-def test_unknown_errors():
-    m = power_sums([1.0, 0.5], 3)
-    missing = SimpleNamespace(values=m, stderr=np.full(3, np.nan), covariance=None)
-    assert operator_norm(missing) == operator_norm(m)
-    assert participation_ratio(missing).value == participation_ratio(m).value
-    partly = SimpleNamespace(values=m, stderr=np.array([0.1, 0.1, np.inf]))
-    two = SimpleNamespace(values=m[:2], stderr=np.array([0.1, 0.1]))
-    assert operator_norm(partly) == operator_norm(two)
-    assert effective_dimension(partly, 0.1) == effective_dimension(two, 0.1)
-
-
-def test_constant_baseline():
-    np.testing.assert_allclose(constant_eigenvalues([6.0, 1.0], 20), np.full(20, 0.3))
-
-
-@pytest.mark.parametrize("k", [1, 4, 10])
-def test_all_eigenvalues_at_the_upper_bound(k):
-    eigenvalues = np.full(7, 0.1)  # their sum exceeds 7 * 0.1 by rounding
-    grid, p = spectral_measure(power_sums(eigenvalues, k), 7, upper=0.1)
-    assert p.min() >= 0 and p[-1] == pytest.approx(1)
-
-
-def test_negative_moments_are_accepted():
-    found = recover_eigenvalues([1.0, 0.2, -0.01], 10, upper=0.5)
-    assert found.min() >= 0
-
-
-# --- operator norm ---
-
-
-@given(spectra, st.integers(1, 12))
-@settings(max_examples=60, deadline=None)
-def test_norm_between_bounds(eigenvalues, k):
-    low, high = operator_norm(power_sums(eigenvalues, k))
-    top = eigenvalues[0]
-    assert low <= top * (1 + 1e-12) and top <= high * (1 + 1e-12)
-
-
-def test_norm_of_rank_one_is_exact():
-    np.testing.assert_allclose(
-        operator_norm(0.7 ** np.arange(1, 6)), (0.7, 0.7), rtol=1e-12
-    )
-
-
-def test_norm_is_wider_with_errors():
-    m = power_sums([1.0, 0.5, 0.2], 5)
-    exact = operator_norm(m)
-    loose = operator_norm(SimpleNamespace(values=m, stderr=0.05 * m))
-    looser = operator_norm(SimpleNamespace(values=m, stderr=0.05 * m), level=0.999)
-    assert looser.low < loose.low < exact.low < exact.high < loose.high < looser.high
-    assert isinstance(exact, Bounds)
-
-
-def test_norm_without_usable_ratio_has_low_zero():
-    est = SimpleNamespace(values=np.array([1.0, 0.1]), stderr=np.array([0.1, 0.5]))
-    assert operator_norm(est).low == 0
-
-
-# --- effective dimension ---
-
-
-@given(spectra, st.integers(1, 8), st.floats(1e-4, 30))
-@settings(max_examples=60, deadline=None)
-def test_effective_dimension_between_bounds(eigenvalues, k, ridge):
-    truth = (eigenvalues / (eigenvalues + ridge)).sum()
-    low, high = effective_dimension(power_sums(eigenvalues, k), ridge, n_grid=150)
-    assert low <= truth * (1 + 1e-6) and truth <= high * (1 + 1e-6)
-
-
-@given(spectra, st.integers(2, 7))
-@settings(max_examples=30, deadline=None)
-def test_bounds_are_inside_the_series(eigenvalues, k):
-    m = power_sums(eigenvalues, k)
-    ridge = 1.5 * operator_norm(m).high
-    low, high = effective_dimension(m, ridge)
-    series = ridge_series(m, ridge)
-    truth = (eigenvalues / (eigenvalues + ridge)).sum()
-    assert series.low <= truth * (1 + 1e-12) and truth <= series.high * (1 + 1e-12)
-    assert series.low <= low * (1 + 1e-3) and high <= series.high * (1 + 1e-3)
-
-
-def test_more_moments_tighten_the_bounds():
-    m = power_sums(np.geomspace(1, 0.01, 15), 8)
-    widths = [np.ptp(effective_dimension(m[:k], 0.1, upper=1.1)) for k in (1, 2, 4, 8)]
-    assert (np.diff(widths) < 0).all()
-
-
-def test_effective_dimension_scales():
-    m = power_sums([1.0, 0.4, 0.1], 4)
-    one = effective_dimension(m, 0.2)
-    for scale in (1e-8, 1e5):
-        scaled = effective_dimension(m * scale ** np.arange(1, 5), 0.2 * scale)
-        np.testing.assert_allclose(scaled, one, rtol=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("process", "shape"), [(Linear(10, scale=0.3), (60, 60)), (RBF(2), (50, 100))]
-)
-def test_bounds_hold_in_the_stated_share(process, shape):
-    eigenvalues, rng, level = process.eigenvalues(500), np.random.default_rng(1), 0.9
-    ridge = 0.2 * eigenvalues[0]
-    truth = (eigenvalues / (eigenvalues + ridge)).sum()
-    held = []
-    for _ in range(60):
-        est = estimate(process.sample(*shape, rng), 4)
-        norm = operator_norm(est, level=level)
-        bounds = effective_dimension(est, ridge, level=level, n_grid=100)
-        held.append(
-            [
-                norm.low <= eigenvalues[0] <= norm.high,
-                bounds.low <= truth <= bounds.high,
-            ]
-        )
-    allowed = level - 3 * math.sqrt(level * (1 - level) / len(held))
-    assert (np.mean(held, axis=0) >= allowed).all()
 
 
 # --- participation ratio ---
@@ -375,42 +176,10 @@ def test_no_answer_without_a_positive_denominator():
 
 # --- what a caller is told ---
 
-BAD = SimpleNamespace(values=[1.0, 0.5], stderr=[0.1])
-NEGATIVE = SimpleNamespace(values=[1.0, -5.0], stderr=[0.1, 0.1])
-CLASH = SimpleNamespace(values=[1.0, 0.1, 0.09], stderr=[0.01, 0.001, 0.001])
-UNKNOWN = SimpleNamespace(values=[1.0], stderr=[np.inf])
-
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (
-            lambda: recover_eigenvalues([1.0, np.nan], 3, upper=1),
-            "drop orders that are NaN",
-        ),
-        (lambda: recover_eigenvalues([[1.0]], 3, upper=1), "must be a vector"),
-        (lambda: recover_eigenvalues([], 3, upper=1), "must be a vector"),
-        (lambda: recover_eigenvalues(BAD, 3, upper=1), "stderr has shape"),
-        (lambda: recover_eigenvalues([1.0], 0, upper=1), "count = 0 is too small"),
-        (lambda: recover_eigenvalues([1.0], 2, upper=-1), "upper = -1.0 must be positive"),
-        (lambda: recover_eigenvalues([1.0], 2, upper=0.4), "raise upper or count"),
-        (lambda: recover_eigenvalues([1.0], 2, upper=1, n_grid=1), "n_grid = 1"),
-        (
-            lambda: recover_eigenvalues([1.0], 2, upper=1, weights=[1, 2]),
-            "weights has shape",
-        ),
-        (lambda: recover_eigenvalues([1.0], 2, upper=1, weights=[0]), "positive for some"),
-        (lambda: recover_eigenvalues([1.0], 2, upper=1, weights=[-1]), "non-negative"),
-        (lambda: operator_norm(NEGATIVE), "negative beyond its error"),
-        (lambda: operator_norm([1.0], level=95), "level = 95"),
-        (lambda: operator_norm(UNKNOWN), r"stderr of m\(1\) is not finite"),
-        (lambda: effective_dimension([1.0], 0), "ridge = 0.0 must be positive"),
-        (
-            lambda: effective_dimension([1.0, 0.5], 0.1, upper=0.2),
-            "no spectrum has moments",
-        ),
-        (lambda: effective_dimension(CLASH, 0.1, upper=0.2), "no spectrum has moments"),
-        (lambda: ridge_series([1.0, 0.5], 0.1), "the series diverges"),
         (
             lambda: participation_ratio([1.0, 0.5], center=True),
             "needs the measurement matrix",
@@ -424,18 +193,6 @@ UNKNOWN = SimpleNamespace(values=[1.0], stderr=[np.inf])
 def test_messages(call, message):
     with pytest.raises(ValueError, match=message):
         call()
-
-
-def test_a_failed_solve_says_so(monkeypatch):
-    failed = SimpleNamespace(status=4, message="numerical difficulties.")
-    monkeypatch.setattr("spectral_moments.spectrum.linprog", lambda *a, **k: failed)
-    with pytest.raises(
-        RuntimeError, match=r"not solved: numerical difficulties\. Use fewer"
-    ):
-        recover_eigenvalues([1.0, 0.5], 3, upper=1.0)
-    failed.status = 2
-    with pytest.raises(RuntimeError, match="rounding made it infeasible"):
-        recover_eigenvalues([1.0, 0.5], 3, upper=1.0)
 
 
 # --- feasible moments ---
@@ -545,48 +302,6 @@ def test_recovery_without_count_and_upper():
         recover_eigenvalues(est, upper=1.0)
     with pytest.raises(ValueError, match="upper"):
         recover_eigenvalues(est, 3, weights=np.ones(4))
-
-
-# --- bounds ---
-
-
-@given(spectra, st.integers(1, 6))
-@settings(max_examples=20, deadline=None)
-def test_eigenvalues_between_their_bounds(eigenvalues, k):
-    count = len(eigenvalues) + 2
-    low, high = eigenvalue_bounds(power_sums(eigenvalues, k), count, n_grid=60, n_steps=15)
-    truth = np.pad(eigenvalues, (0, 2))
-    assert (low <= truth * (1 + 1e-6)).all() and (truth <= high * (1 + 1e-6)).all()
-    assert (np.diff(low) <= 0).all() and (np.diff(high) <= 1e-12).all()
-
-
-def test_more_moments_tighten_eigenvalues():
-    m = power_sums(1 / np.arange(1.0, 50), 8)
-    widths = [
-        np.subtract(*eigenvalue_bounds(m[:k], 5, upper=1.1)[::-1]).sum() for k in (2, 4, 8)
-    ]
-    assert widths[0] > widths[1] > widths[2]
-
-
-@given(spectra, st.integers(1, 6), st.sampled_from([0, 1, 2, 3]))
-@settings(max_examples=30, deadline=None)
-def test_spectral_functions_between_bounds(eigenvalues, k, which):
-    f = [np.tanh, lambda s: s**1.3, lambda s: s * np.cos(3 * s), lambda s: np.sqrt(s)][
-        which
-    ]
-    low, high = spectral_bounds(power_sums(eigenvalues, k), f, n_grid=80)
-    truth = f(eigenvalues).sum()
-    assert low <= truth + 1e-6 * abs(truth) and truth <= high + 1e-6 * abs(truth)
-
-
-def test_rank_makes_the_entropy_finite():
-    eigenvalues = np.geomspace(1, 0.05, 20)
-    m, total = power_sums(eigenvalues, 5), eigenvalues.sum()
-    entropy = lambda s: -(s / total) * np.log(s / total)
-    free, limited = (spectral_bounds(m, entropy, rank=rank) for rank in (None, 50))
-    assert free.high == np.inf and limited.high < np.log(50) + 0.05
-    assert limited.low <= entropy(eigenvalues).sum() <= limited.high
-    assert free.low > np.log(renyi_dimension(m, 2).value) - 0.05  # PR <= e^entropy
 
 
 # --- plots ---
