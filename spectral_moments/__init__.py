@@ -38,6 +38,7 @@ _HOME = {
     "AlignmentStream": "similarity",
     "Alignment": "similarity",
     "record": "feature_learning",
+    "subsample_check": "subsampling",
 }
 
 __all__ = sorted(_HOME)

@@ -16,6 +16,7 @@ from dimensionality import participation_ratio
 
 from spectral_moments import EstimateWarning, alignments, estimate, naive
 from spectral_moments.recordings import load
+from spectral_moments.similarity import plain_alignment
 
 SEED = 2031
 SYSTEMS = {
@@ -28,8 +29,8 @@ SYSTEMS = {
 }
 SETTINGS = {
     "repetitions": 100,  # submatrices of each size
-    "sites": [5, 10, 20, 40, 80, 120],
-    "images": [10, 20, 50, 100, 200, 500, 1000],
+    "sites": [10, 20, 40, 80, 120],
+    "images": [20, 50, 100, 200, 500, 1000],
     "shapes": [[20, 20], [50, 40], [100, 80], [400, 80], [1000, 120]],
     "swept": ["IT", "IT, Tito", "IT, Chabo"],
     "orders": 5,
@@ -183,6 +184,11 @@ def answers(trials, objects):
     alike = lambda x, y: x[:2] == y[:2] or x[4:] == y[4:]  # the same area or animal
     return {
         "ways": ways(trials["IT"]),
+        "plain": {
+            f"{x} - {y}": plain_alignment(single[x].mean(axis=0), single[y].mean(axis=0))
+            for x in single
+            for y in single
+        },
         "splits": {name: splits(x) for name, x in single.items()},
         "choices": {name: choices(x, objects) for name, x in single.items()},
         "differences": {
@@ -218,8 +224,8 @@ def measure(run):
 
 QUICK = {
     "repetitions": 2,
-    "sites": [5],
-    "images": [10],
+    "sites": [10],
+    "images": [20],
     "shapes": [[20, 20]],
     "swept": ["V4, Tito"],
     "orders": 2,
