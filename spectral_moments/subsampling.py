@@ -109,7 +109,7 @@ def submatrices(
     for rows, columns in itertools.product(*sides):
         yield np.array(rows), np.array(columns)
 
-# %% ../nbs/18_cortex.ipynb #e7e1f312
+# %% ../nbs/18_cortex.ipynb #a63e9eff
 def _check_shapes(shapes, shape, least, n_draws):
     "Sizes of submatrices, checked; four shares of the whole if none are given."
     if shapes is None:
@@ -128,7 +128,7 @@ def _check_shapes(shapes, shape, least, n_draws):
             )
     return list(dict.fromkeys(shapes))
 
-
+# %% ../nbs/18_cortex.ipynb #71e54a10
 def subsample_check(
     phi,  # matrix (P, Q) or trials (T, P, Q), of which two random halves are used
     n_max=2,  # highest order, at most 5, or 4 if centred
