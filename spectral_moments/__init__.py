@@ -54,6 +54,7 @@ _HOME = {
     "from_anndata": "adapters",
     "record": "feature_learning",
     "first_moment_powers": "feature_learning",
+    "subsample_check": "subsampling",
 }
 
 # modules that are used by their name: sm.sklearn.SpectralMoments, sm.comparison.compare
