@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SCALINGS', 'POSITIONS', 'FASHION_FILES', 'Scaling', 'Networks', 'Split', 'draw_split', 'train', 'member', 'record',
-           'rms_normalized', 'chain_sums', 'first_moment_powers', 'plain_ratio', 'watch', 'read_idx', 'fashion_folders',
-           'find_fashion_mnist', 'load_fashion_mnist']
+           'rms_normalized', 'chain_sums', 'first_moment_powers', 'plain_ratio', 'follow', 'read_idx',
+           'fashion_folders', 'find_fashion_mnist', 'load_fashion_mnist']
 
 # %% ../nbs/17_feature_learning.ipynb #6abba7a3
 import gzip
@@ -474,53 +474,43 @@ def _scores(networks, splits):
     right = (outputs.argmax(dim=2) == y).double().mean(dim=1)
     return torch.stack([loss, right], dim=1).numpy()
 
-# %% ../nbs/17_feature_learning.ipynb #5892920c
-def watch(
+# %% ../nbs/17_feature_learning.ipynb #04c7b50f
+def follow(
     networks,  # `Networks`, trained in place
     splits,  # a `Split` for each of them
     epochs,  # number of epochs
     *,
-    every=2,  # epochs between two measurements
+    measured=None,  # epochs after which to measure; None: every second one
     n_max=7,  # highest order
-    observed=None,  # measure also so many of the neurons, chosen at random once
     n_permutations=4,  # orders of rows and columns in the mean over increasing cycles
+    keep=None,  # function of (seed, epoch, layer) that is shown every measured layer
     progress=False,  # show a tqdm progress bar
 ):  # dict of arrays of shape (S, measurements, ...), and "epochs"
     "Train, and measure the hidden layer's moments on the way."
-    found = {"epochs": [], "all": [], "scores": []} | ({"part": []} if observed else {})
-    width, seeds = networks.width, networks.seeds
-    if observed is not None and check_count(observed, "observed") > width:
-        raise ValueError(f"observed = {observed} of {width} neurons is too many")
-    neurons = [np.random.default_rng([s, width, 1]).permutation(width) for s in seeds]
+    measured = range(0, epochs + 1, 2) if measured is None else measured
+    found, width = {"epochs": [], "layers": [], "scores": []}, networks.width
     for epoch in train(networks, splits, epochs, progress=progress):
-        if epoch % every:
+        if epoch not in measured:
             continue
         found["epochs"].append(epoch)
         found["scores"].append(_scores(networks, splits))
-        rows = {"all": [], "part": []}
-        for s, split in enumerate(splits):
+        found["layers"].append([])
+        for s, (seed, split) in enumerate(zip(networks.seeds, splits)):
             phi = record(member(networks, s), "hidden", split.test_images)
-            for key, some in (("all", width), ("part", observed or 0)):
-                if some:
-                    part = phi[:, np.sort(neurons[s][:some])]
-                    seed = seeds[s], width, some, epoch
-                    rows[key].append(_measure(part, n_max, n_permutations, seed))
-        for key in {"all", "part"} & set(found):
-            found[key].append(rows[key])
+            if keep is not None:
+                keep(seed, epoch, phi)
+            key = seed, width, width, epoch
+            found["layers"][-1].append(_measure(phi, n_max, n_permutations, key))
     return _by_name(found, n_max)
 
 
 def _by_name(found, n_max):
-    "The measurements of `watch` under their names."
-    result = {"epochs": np.array(found.pop("epochs"))}
-    scores = np.swapaxes(found.pop("scores"), 0, 1)
-    result |= {"loss": scores[..., 0], "accuracy": scores[..., 1]}
-    for key, rows in found.items():
-        rows, end = np.swapaxes(rows, 0, 1), "" if key == "all" else " in part"
-        names = [name + end for name in ("naive", "ours", "powers", "size", "ratio")]
-        cuts = np.cumsum([n_max, n_max, n_max, 1])
-        result |= dict(zip(names, np.split(rows, cuts, axis=-1)))
-    return result
+    "The measurements of `follow` under their names."
+    rows, scores = (np.swapaxes(found[name], 0, 1) for name in ("layers", "scores"))
+    parts = np.split(rows, np.cumsum([n_max, n_max, n_max, 1]), axis=-1)
+    names = ("naive", "ours", "powers", "size", "ratio")
+    result = {"epochs": np.array(found["epochs"])} | dict(zip(names, parts))
+    return result | {"loss": scores[..., 0], "accuracy": scores[..., 1]}
 
 # %% ../nbs/17_feature_learning.ipynb #f7c9a698
 #: the four files of Fashion-MNIST and the number of images behind each
