@@ -37,7 +37,8 @@ _HOME = {
     "cross_moments": "similarity",
     "AlignmentStream": "similarity",
     "Alignment": "similarity",
-    "record": "feature_learning",
+    "record": "networks",
+    "watch": "networks",
 }
 
 __all__ = sorted(_HOME)

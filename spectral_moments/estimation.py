@@ -573,7 +573,7 @@ def _warned(result, stacklevel=3):
         warnings.warn(note, EstimateWarning, stacklevel=stacklevel)
     return result
 
-# %% ../nbs/11_estimation.ipynb #2b1044dc
+# %% ../nbs/11_estimation.ipynb #189610fb
 def estimate(
     phi,  # matrix (P, Q) or T trials of it (T, P, Q), NaN where missing: array-like, memory
     # map, h5py or Zarr array, Dask array, torch tensor
@@ -602,6 +602,10 @@ def estimate(
     if n_permutations is not None:
         n_permutations = check_count(n_permutations, "n_permutations", least=0)
     source = open_source(phi)
+    if isinstance(phi, np.ndarray):  # what `record` returns knows its groups
+        groups = getattr(phi, "groups", None) if groups is None else groups
+        known = getattr(phi, "column_groups", None)
+        column_groups = known if column_groups is None else column_groups
     T, P, Q = source.shape
     if T > 1 and not trials:
         raise ValueError(
