@@ -7,7 +7,7 @@ __all__ = ['SCALINGS', 'FASHION_FILES', 'Scaling', 'Networks', 'Split', 'draw_sp
            'first_moment_powers', 'plain_ratio', 'follow', 'read_idx', 'fashion_folders', 'find_fashion_mnist',
            'load_fashion_mnist']
 
-# %% ../nbs/17_feature_learning.ipynb #f026113a
+# %% ../nbs/17_feature_learning.ipynb #f04918b5
 import gzip
 import math
 import os
@@ -22,7 +22,7 @@ from numba import njit
 from . import estimation
 from .estimation import all_cycles
 from .reduction import reduce
-from .networks import POSITIONS, need_torch, record, rms_normalized
+from .networks import need_torch, record
 from .sources import open_source
 from spectral_moments.checks import (
     check_count,

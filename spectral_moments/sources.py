@@ -210,6 +210,8 @@ class Source:
     def smallest(self):
         "Smallest size of an entry that is not zero; infinite if all are."
         size = abs(self.trials)
+        if self.place == "torch":
+            return float(size.where(size > 0, math.inf).min())
         return float(np.where(size > 0, size, np.inf).min())
 
 # %% ../nbs/21_sources.ipynb #9ae8dee0

@@ -109,7 +109,7 @@ def fingerprint(study, settings, width):
     "What must agree for a part to be used again."
     used = {key: value for key, value in settings.items() if key not in NOT_TRAINED}
     if width == "subsets":
-        used |= {"subsets": settings["subsets"], "measured": settings["measured"]}
+        used["subsets"] = settings["subsets"]
     return json.dumps([study, used], sort_keys=True)
 
 
@@ -241,6 +241,7 @@ def summarised(part, settings, whole):
     result["finite with error"] = np.array(
         [[part[f"{name} {e}"][:number] for name in ("finite", "error")] for e in main]
     )
+    result["whole ours"] = whole["ours"][[every.index(epoch) for epoch in main]]
     for name in ("all", "all finite"):
         result[f"whole {name}"] = np.array([part[f"{name} {e}"] for e in main])
     return result
@@ -320,10 +321,8 @@ def stored_seeds(output):
     try:
         path = Path(output) / "feature_learning.npz"
         with open(path, "rb") as file, np.load(file) as arrays:
-            names = [name for name in arrays.files if name.endswith(" ours")]
-            return {
-                name.split()[0]: len(arrays[name]) for name in names if "part" not in name
-            }
+            names = [name for name in arrays.files if name.count(" ") == 1]
+            return {name.split()[0]: len(arrays[name]) for name in names if "loss" in name}
     except DAMAGED:
         return {}
 
@@ -354,13 +353,12 @@ def merge(studies, parts, output, n_seeds, force=False):
             "settings": settings,
         }
         if settings["subsets"] is not None:
-            width = settings["widths"].index(settings["subsets"]["width"])
-            read = {s: read_part(parts, study, settings, s, "subsets") for s in found}
-            each = {
-                seed: summarised(part, settings, found[seed][width])
-                for seed, part in read.items()
-                if part is not None
-            }
+            each, width = {}, settings["subsets"]["width"]
+            for seed in range(n_seeds):
+                few = read_part(parts, study, settings, seed, "subsets")
+                layer = read_part(parts, study, settings, seed, width)
+                if few is not None and layer is not None:
+                    each[seed] = summarised(few, settings, layer)
             about[study]["subset seeds"] = list(each)
             for name in next(iter(each.values()), {}):
                 values = np.array([one[name] for one in each.values()], dtype=np.float32)
