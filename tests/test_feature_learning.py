@@ -562,6 +562,7 @@ def test_what_is_stored_is_used_again(study, tmp_path):
     assert len(study.missing(other, 2, tmp_path / "three")) == 2
 
 
+@pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 def test_mean_over_subsets_is_the_layer(study):
     phi = normal((30, 12), 0) * np.arange(1, 13)  # neurons of very different strength
     settings = TINY["digits"] | {"n_max": 4}
