@@ -52,9 +52,10 @@ _HOME = {
     "row_batches": "files",
     "from_xarray": "adapters",
     "from_anndata": "adapters",
-    "record": "feature_learning",
     "first_moment_powers": "feature_learning",
     "subsample_check": "subsampling",
+    "record": "networks",
+    "watch": "networks",
 }
 
 # modules that are used by their name: sm.sklearn.SpectralMoments, sm.comparison.compare
