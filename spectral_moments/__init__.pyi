@@ -1924,7 +1924,7 @@ def power_law(est: Estimate, orders: Sequence[int] | None = ..., *, law: str = .
     """
 
 def record(model: Any, layer: Any, inputs: ArrayLike, *, batch_size: int = ..., normalize: bool = ..., positions: Any = ..., feature_axis: Any = ..., random_state: int | np.random.Generator | None = ...) -> Any:
-    """Activations of one layer as a measurement matrix.
+    """Activations of one layer as a measurement matrix that knows its groups.
 
     Parameters
     ----------
@@ -1941,14 +1941,15 @@ def record(model: Any, layer: Any, inputs: ArrayLike, *, batch_size: int = ..., 
     positions : Any, default None
         what further axes are: "features", "inputs", "sample" or "mean"
     feature_axis : Any, default None
-        axis of the features if there are positions; None: 1 of >= 4
+        axis of the features if there are positions; None: as the module
     random_state : int | np.random.Generator | None, default None
         for positions="sample": None, an int or a numpy Generator
 
     Returns
     -------
     Any
-        float64 array (P, Q), a row for each input; (P * positions, Q) for "inputs"
+        `Activations`, float64 (P, Q), a row for each input; (P * positions, Q) for
+        "inputs"
 
     Examples
     --------
@@ -2162,4 +2163,48 @@ def variance_bound(n: int, P: int, Q: int, cycle_variance: float) -> float:
     >>> import numpy as np, spectral_moments as sm
     >>> round(sm.variance_bound(2, 100, 200, 1.0), 6)
     0.06
+    """
+
+def watch(model: Any, layers: Any, *, n_max: int = ..., center: bool = ..., positions: Any = ..., feature_axis: Any = ..., units: int = ..., inputs: int = ..., patches: int = ..., select: Any = ..., random_state: int | np.random.Generator | None = ...) -> Any:
+    """Watch layers of a network while it runs or learns.
+
+    Parameters
+    ----------
+    model : Any
+        any torch module
+    layers : Any
+        names of its modules, as in model.named_modules(), or the modules; or one
+    n_max : int, default 3
+        highest order
+    center : bool, default True
+        whether the mean over inputs is removed
+    positions : Any, default 'sample'
+        what further axes are: "sample", "inputs", "features" or "mean"
+    feature_axis : Any, default None
+        axis of the features if there are positions; None: as the module
+    units : int, default 128
+        number of units to keep of each layer, at random
+    inputs : int, default 1024
+        number of rows to keep of each layer, at random
+    patches : int, default 4
+        positions of an input that are kept for positions="inputs"
+    select : Any, default None
+        function: output of a layer -> its tensor; None: the first tensor in it
+    random_state : int | np.random.Generator | None, default None
+        None, an int or a numpy Generator; torch's numbers are untouched
+
+    Returns
+    -------
+    Any
+        `Watch`: open it by `with`, run the model, ask for estimates, dimension,
+        alignments
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU())
+    >>> with sm.watch(model, ["0", "1"], n_max=2, random_state=1) as watched:
+    ...     _ = model(torch.randn(64, 8))
+    >>> table = watched.dimension()
     """
