@@ -239,6 +239,11 @@ class Stream:
                 f"rows have {trials.shape[2]} entries and the stream has {self.n_features} "
                 "features; every batch needs the same columns in the same order"
             )
+        if np.nanmax(abs(trials), initial=0.0) > 1e300:
+            raise ValueError(
+                "rows have entries above 1e300, whose sums leave the range of doubles; "
+                "divide all rows by a constant"
+            )
         known = self._state.pool
         if known is not None and len(known) != len(trials):
             raise ValueError(
