@@ -141,3 +141,7 @@ def test_kong_and_valiant_need_no_zero_mean():
     assert (naive[1:] > 1.01 * np.array(truth)[1:]).all()  # negative control
     unnormalised = [np.trace(np.linalg.matrix_power(phi @ phi.T / 3, n)) for phi in draws]
     np.testing.assert_allclose(np.mean(unnormalised) / 4**n, naive[-1], rtol=1e-12)
+
+
+def test_citation_has_the_version():
+    assert f"version = {{{sm.__version__}}}" in (ROOT / "nbs/references.md").read_text()
