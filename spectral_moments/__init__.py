@@ -54,10 +54,11 @@ _HOME = {
     "from_anndata": "adapters",
     "record": "feature_learning",
     "first_moment_powers": "feature_learning",
+    "subsample_check": "subsampling",
 }
 
 # modules that are used by their name: sm.sklearn.SpectralMoments, sm.comparison.compare
-_MODULES = ("comparison", "sklearn")
+_MODULES = ("comparison", "recordings", "sklearn")
 
 __all__ = sorted(_HOME)
 

@@ -2102,6 +2102,42 @@ def spectral_bounds(moments: ArrayLike | Estimate, function: Callable[..., Any],
     >>> bounds = sm.spectral_bounds(sm.estimate(phi, 3), lambda s: s / (s + 0.1))
     """
 
+def subsample_check(phi: ArrayLike, n_max: int = ..., *, shapes: Any = ..., n_draws: int = ..., center: bool = ..., estimators: Any = ..., random_state: int | np.random.Generator | None = ...) -> Any:
+    """Does the mean over submatrices equal the whole? For an unbiased estimate it does.
+
+    Parameters
+    ----------
+    phi : ArrayLike
+        matrix (P, Q) or trials (T, P, Q), of which two random halves are used
+    n_max : int, default 2
+        highest order, at most 5, or 4 if centred
+    shapes : Any, default None
+        list of (rows, columns); None: 10, 20, 40 and 70 percent of both
+    n_draws : int, default 100
+        random submatrices of each size; None: all there are
+    center : bool, default False
+        remove the mean over inputs of each feature
+    estimators : Any, default None
+        dict, name: function from a part, (p, q) or two halves (2, p, q), to an
+        array over orders; None: all cycles and, from the mean of the trials, naive
+    random_state : int | np.random.Generator | None, default None
+        None, an int or a numpy Generator
+
+    Returns
+    -------
+    Any
+        a `SubsampleCheck`: print it for the table, `.plot()` for the figure
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
+    >>> check = sm.subsample_check(phi, shapes=[(30, 60)], n_draws=50, random_state=1)
+    >>> mean, error = check.ratios("all_cycles")  # over the whole: one, if size is no matter
+    >>> bool((abs(mean - 1) < 5 * error).all())
+    True
+    """
+
 def variance_bound(n: int, P: int, Q: int, cycle_variance: float) -> float:
     """Bound on the variance of the estimate: n^2 (1/P + 1/Q) times that of one cycle.
 
