@@ -59,7 +59,7 @@ _HOME = {
 }
 
 # modules that are used by their name: sm.sklearn.SpectralMoments, sm.comparison.compare
-_MODULES = ("comparison", "sklearn")
+_MODULES = ("comparison", "recordings", "sklearn")
 
 __all__ = sorted(_HOME)
 
