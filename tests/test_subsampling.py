@@ -13,10 +13,10 @@ from spectral_moments.subsampling import submatrices, two_halves
 
 @pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize("n_max", [1, 2, 3])
-@pytest.mark.parametrize("T", [1, 2, 5])
+@pytest.mark.parametrize("T", [1, 5])
 def test_exact_over_all_submatrices(n_max, center, T):
-    phi = normal((T, 7, 5), seed=n_max) + 0.3
-    shapes = [(2 * n_max if center else n_max, n_max), (6, 4)]
+    phi = normal((T, 7, 4), seed=n_max) + 0.3
+    shapes = [(6, 3)] if n_max == 3 else [(2 * n_max if center else n_max, n_max), (6, 3)]
     options = dict(shapes=shapes, n_draws=None, center=center, random_state=2)
     check = sm.subsample_check(phi if T > 1 else phi[0], n_max, **options)
     mean, error = check.ratios("all_cycles")
