@@ -6,9 +6,10 @@
 __all__ = ['WRAPPED', 'POSITIONS', 'LAST', 'SECOND', 'need_torch', 'find_layer', 'Activations', 'rms_normalized', 'record',
            'Reservoir', 'Watch', 'Dimensions', 'watch', 'differentiable_dimension']
 
-# %% ../nbs/31_networks.ipynb #d1cb940a
+# %% ../nbs/31_networks.ipynb #ce66c930
 import math
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from html import escape
@@ -59,12 +60,12 @@ def find_layer(
         "and '' is the model itself"
     )
 
-# %% ../nbs/31_networks.ipynb #ff265214
+# %% ../nbs/31_networks.ipynb #2907720c
 def _first_tensor(output):
     "The first tensor in an output, at any depth; None if there is none."
     if isinstance(output, need_torch().Tensor):
         return output
-    if isinstance(output, dict) or hasattr(output, "values"):
+    if isinstance(output, Mapping):
         output = tuple(output.values())
     if isinstance(output, (tuple, list)):
         return next((x for x in map(_first_tensor, output) if x is not None), None)
@@ -141,7 +142,7 @@ def _check_positions(positions):
         raise ValueError(f"positions = {positions!r} must be one of {known}")
     return positions
 
-# %% ../nbs/31_networks.ipynb #e38a17cd
+# %% ../nbs/31_networks.ipynb #fccd5574
 class Activations(np.ndarray):
     "A measurement matrix with the labels of its rows and columns, None where all differ."
 
@@ -169,6 +170,11 @@ class Activations(np.ndarray):
     def T(self):
         "The transposed matrix, with its labels."
         return Activations(np.asarray(self).T, self.column_groups, self.groups)
+
+    def transpose(self, *axes):
+        "The same as `T`."
+        turned = axes in ((), (None,), (1, 0), ((1, 0),))
+        return self.T if turned else np.asarray(self).transpose(*axes)
 
     def __array_wrap__(self, array, context=None, return_scalar=False):
         return array[()] if return_scalar else super().__array_wrap__(array, context)
@@ -448,7 +454,7 @@ class _Layer:
             groups, rows = np.repeat(ids, rows.shape[1]), rows.reshape(-1, rows.shape[2])
         return Activations(rows, groups, self.labels), ids
 
-# %% ../nbs/31_networks.ipynb #5da122ed
+# %% ../nbs/31_networks.ipynb #8aeda656
 class Watch:
     "A context that watches layers of a network; made by `watch`."
 
@@ -483,7 +489,8 @@ class Watch:
 
     def __exit__(self, *error):
         stack, self._stack, self._pass = self._stack, None, None
-        stack.close()
+        if stack is not None:
+            stack.close()
 
     def _start(self, *_):
         self._pass = self._new_pass()
@@ -498,7 +505,7 @@ class Watch:
     def _look(self, name, module, _inputs, output):
         "The hook of a layer."
         torch = need_torch()
-        if torch._C._current_graph_task_id() != -1:
+        if getattr(torch._C, "_current_graph_task_id", lambda: -1)() != -1:
             return  # computed again for the backward pass
         now = self._pass or self._new_pass()
         now.calls[name] += 1

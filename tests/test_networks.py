@@ -332,7 +332,8 @@ def test_groups_follow_their_rows():
     assert some.groups.tolist() == [0, 1, 1] and some.column_groups.tolist() == [1, 2]
     square = phi[np.ix_([5, 1], [0, 4])]
     assert square.groups.tolist() == [2, 0] and square.column_groups.tolist() == [0, 1]
-    assert phi.T.groups.tolist() == [0, 1, 2, 0, 1]
+    for turned in (phi.T, phi.transpose(), np.transpose(phi)):
+        assert turned.groups.tolist() == [0, 1, 2, 0, 1] and turned.shape == (5, 6)
     assert (phi + 1).groups is phi.groups and phi.copy().groups is phi.groups
     assert type(phi[0]) is np.ndarray and isinstance(phi[0, 0], float)
     assert phi.mean(0).groups is None and phi.reshape(5, 6).groups is None
