@@ -13,7 +13,7 @@ export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 SOURCES := $(wildcard nbs/*.ipynb nbs/*.md spectral_moments/*.py results/*) \
            _config.yml _toc.yml references.bib Makefile $(wildcard _ext/*.py _static/*)
 
-.PHONY: help book test setup export clean-notebooks check-notebooks lint bench hostile reproduce clean
+.PHONY: help book test setup recordings export clean-notebooks check-notebooks lint bench hostile reproduce clean
 
 help:               ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -30,15 +30,18 @@ $(STAMP): pyproject.toml constraints.txt
 book: $(BUILT)      ## run every chapter and build the book; a failing cell or a warning fails the build
 	@echo "The book is built. Open $(PAGE)"
 
-$(BUILT): $(STAMP) $(SOURCES)
+$(BUILT): $(STAMP) $(SOURCES) | recordings
 	@rm -rf _build
 	$(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 	$(BIN)/python tools/check_book.py _build/html
 	@touch $@
 
-test: $(STAMP) check-notebooks lint  ## notebooks in sync, every chapter's cells, the tests, the README, the linter
+test: $(STAMP) recordings check-notebooks lint  ## notebooks in sync, every chapter's cells, the tests, the README, the linter
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2 --timing  # two chapters at once, one core each
-	$(BIN)/python -m pytest
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
+
+recordings: $(STAMP) ## fetch the recordings of one chapter into the user's cache; offline, a note and no failure
+	@$(BIN)/python -m spectral_moments.recordings fetch --optional
 
 check-notebooks: $(STAMP)  ## notebooks are clean and the exported modules match them
 	$(BIN)/python tools/notebooks.py check
@@ -55,6 +58,7 @@ lint: $(STAMP)      ## ruff: rules and layout
 	$(BIN)/ruff format --check --quiet .
 
 bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same run; the data of a page of the book
+	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'  # peers
 	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(BIN)/python $$f; done
 
 hostile: $(STAMP)   ## 20,000 hostile calls, an hour on one core; goes on where it was stopped

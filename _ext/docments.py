@@ -7,6 +7,7 @@ in docstrings become links to the equations.
 import inspect
 import re
 
+import spectral_moments as public
 from spectral_moments.reference import (
     example,
     field_notes,
@@ -81,7 +82,23 @@ def skip_fields(app, what, name, obj, skip, options):
     return True if type(obj).__name__ == "_tuplegetter" else None
 
 
+def complete_page(app, docname, source):
+    "Public names that the page of the library leaves out, at its end."
+    if docname != "nbs/api":
+        return
+    pattern = r"auto(?:function|class):: spectral_moments\.(\w+)\n"
+    left = sorted(set(public.__all__) - set(re.findall(pattern, source[0])))
+    lines = [
+        f".. auto{'class' if inspect.isclass(getattr(public, name)) else 'function'}:: "
+        f"spectral_moments.{name}\n"
+        for name in left
+    ]
+    if lines:
+        source[0] += f"\n## More\n\n```{{eval-rst}}\n{''.join(lines)}```\n"
+
+
 def setup(app):
+    app.connect("source-read", complete_page)
     app.connect("autodoc-process-docstring", add_notes)
     app.connect("autodoc-skip-member", skip_fields)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

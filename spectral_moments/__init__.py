@@ -50,14 +50,24 @@ _HOME = {
     "variance_bound": "variance",
     "load_matrix": "files",
     "row_batches": "files",
-    "record": "feature_learning",
+    "from_xarray": "adapters",
+    "from_anndata": "adapters",
     "first_moment_powers": "feature_learning",
+    "subsample_check": "subsampling",
+    "record": "networks",
+    "watch": "networks",
 }
+
+# modules that are used by their name: sm.sklearn.SpectralMoments, sm.comparison.compare
+_MODULES = ("comparison", "recordings", "sklearn")
 
 __all__ = sorted(_HOME)
 
 
 def __getattr__(name):
+    if name in _MODULES:
+        from importlib import import_module
+        return import_module(f"{__name__}.{name}")
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     import sys
@@ -72,4 +82,4 @@ def __getattr__(name):
 
 
 def __dir__():
-    return sorted({*globals(), *_HOME})
+    return sorted({*globals(), *_HOME, *_MODULES})

@@ -1663,6 +1663,55 @@ def first_moment_powers(phi: ArrayLike, n_max: int, *, n_permutations: int = ...
     array([1.  , 0.99])
     """
 
+def from_anndata(data: Any, layer: str | None = ...) -> npt.NDArray[Any]:
+    """The matrix of an AnnData, cells by genes.
+
+    Parameters
+    ----------
+    data : Any
+        an `anndata.AnnData`
+    layer : str | None, default None
+        name of a layer; None: the matrix X
+
+    Returns
+    -------
+    npt.NDArray[Any]
+        array (cells, genes)
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
+    >>> import anndata
+    >>> sm.from_anndata(anndata.AnnData(phi)).shape
+    (100, 200)
+    """
+
+def from_xarray(data: Any, dims: Sequence[str]) -> Any:
+    """A matrix or trials from an xarray, by the names of its dimensions.
+
+    Parameters
+    ----------
+    data : Any
+        an `xarray.DataArray`
+    dims : Sequence[str]
+        names of the axes: (inputs, features) or (trials, inputs, features)
+
+    Returns
+    -------
+    Any
+        its values in that order, in memory or as a Dask array, as `data` holds them
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
+    >>> import xarray
+    >>> rates = xarray.DataArray(phi.T, dims=("neuron", "stimulus"))
+    >>> sm.from_xarray(rates, ("stimulus", "neuron")).shape
+    (100, 200)
+    """
+
 def increasing(phi: ArrayLike, n_max: int, *, n_permutations: int = ..., random_state: int | np.random.Generator | None = ..., n_jobs: int | None = ..., progress: bool = ...) -> Floats:
     """Unbiased moments from cycles with increasing rows and columns, as in the paper.
 
@@ -1875,7 +1924,7 @@ def power_law(est: Estimate, orders: Sequence[int] | None = ..., *, law: str = .
     """
 
 def record(model: Any, layer: Any, inputs: ArrayLike, *, batch_size: int = ..., normalize: bool = ..., positions: Any = ..., feature_axis: Any = ..., random_state: int | np.random.Generator | None = ...) -> Any:
-    """Activations of one layer as a measurement matrix.
+    """Activations of one layer as a measurement matrix that knows its groups.
 
     Parameters
     ----------
@@ -1892,14 +1941,15 @@ def record(model: Any, layer: Any, inputs: ArrayLike, *, batch_size: int = ..., 
     positions : Any, default None
         what further axes are: "features", "inputs", "sample" or "mean"
     feature_axis : Any, default None
-        axis of the features if there are positions; None: 1 of >= 4
+        axis of the features if there are positions; None: as the module
     random_state : int | np.random.Generator | None, default None
         for positions="sample": None, an int or a numpy Generator
 
     Returns
     -------
     Any
-        float64 array (P, Q), a row for each input; (P * positions, Q) for "inputs"
+        `Activations`, float64 (P, Q), a row for each input; (P * positions, Q) for
+        "inputs"
 
     Examples
     --------
@@ -2053,6 +2103,42 @@ def spectral_bounds(moments: ArrayLike | Estimate, function: Callable[..., Any],
     >>> bounds = sm.spectral_bounds(sm.estimate(phi, 3), lambda s: s / (s + 0.1))
     """
 
+def subsample_check(phi: ArrayLike, n_max: int = ..., *, shapes: Any = ..., n_draws: int = ..., center: bool = ..., estimators: Any = ..., random_state: int | np.random.Generator | None = ...) -> Any:
+    """Does the mean over submatrices equal the whole? For an unbiased estimate it does.
+
+    Parameters
+    ----------
+    phi : ArrayLike
+        matrix (P, Q) or trials (T, P, Q), of which two random halves are used
+    n_max : int, default 2
+        highest order, at most 5, or 4 if centred
+    shapes : Any, default None
+        list of (rows, columns); None: 10, 20, 40 and 70 percent of both
+    n_draws : int, default 100
+        random submatrices of each size; None: all there are
+    center : bool, default False
+        remove the mean over inputs of each feature
+    estimators : Any, default None
+        dict, name: function from a part, (p, q) or two halves (2, p, q), to an
+        array over orders; None: all cycles and, from the mean of the trials, naive
+    random_state : int | np.random.Generator | None, default None
+        None, an int or a numpy Generator
+
+    Returns
+    -------
+    Any
+        a `SubsampleCheck`: print it for the table, `.plot()` for the figure
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
+    >>> check = sm.subsample_check(phi, shapes=[(30, 60)], n_draws=50, random_state=1)
+    >>> mean, error = check.ratios("all_cycles")  # over the whole: one, if size is no matter
+    >>> bool((abs(mean - 1) < 5 * error).all())
+    True
+    """
+
 def variance_bound(n: int, P: int, Q: int, cycle_variance: float) -> float:
     """Bound on the variance of the estimate: n^2 (1/P + 1/Q) times that of one cycle.
 
@@ -2077,4 +2163,48 @@ def variance_bound(n: int, P: int, Q: int, cycle_variance: float) -> float:
     >>> import numpy as np, spectral_moments as sm
     >>> round(sm.variance_bound(2, 100, 200, 1.0), 6)
     0.06
+    """
+
+def watch(model: Any, layers: Any, *, n_max: int = ..., center: bool = ..., positions: Any = ..., feature_axis: Any = ..., units: int = ..., inputs: int = ..., patches: int = ..., select: Any = ..., random_state: int | np.random.Generator | None = ...) -> Any:
+    """Watch layers of a network while it runs or learns.
+
+    Parameters
+    ----------
+    model : Any
+        any torch module
+    layers : Any
+        names of its modules, as in model.named_modules(), or the modules; or one
+    n_max : int, default 3
+        highest order
+    center : bool, default True
+        whether the mean over inputs is removed
+    positions : Any, default 'sample'
+        what further axes are: "sample", "inputs", "features" or "mean"
+    feature_axis : Any, default None
+        axis of the features if there are positions; None: as the module
+    units : int, default 128
+        number of units to keep of each layer, at random
+    inputs : int, default 1024
+        number of rows to keep of each layer, at random
+    patches : int, default 4
+        positions of an input that are kept for positions="inputs"
+    select : Any, default None
+        function: output of a layer -> its tensor; None: the first tensor in it
+    random_state : int | np.random.Generator | None, default None
+        None, an int or a numpy Generator; torch's numbers are untouched
+
+    Returns
+    -------
+    Any
+        `Watch`: open it by `with`, run the model, ask for estimates, dimension,
+        alignments
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU())
+    >>> with sm.watch(model, ["0", "1"], n_max=2, random_state=1) as watched:
+    ...     _ = model(torch.randn(64, 8))
+    >>> table = watched.dimension()
     """

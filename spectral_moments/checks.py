@@ -58,8 +58,10 @@ def _to_array(phi, name):
             f"{name} cannot be made into an array ({error}); "
             "all its rows must have the same length"
         ) from None
-    except TypeError as error:
-        raise TypeError(f"{name} cannot be made into an array: {error}") from None
+    except (TypeError, RuntimeError) as error:  # tensors with gradients in a list
+        raise TypeError(
+            f"{name} cannot be made into an array ({error}); pass an array of numbers"
+        ) from None
 
 # %% ../nbs/90_checks.ipynb #f713cfa3
 def _from_masked(phi):

@@ -267,7 +267,8 @@ def _typical(source, center):
     "Mean square of the row in the middle, which a few large entries cannot move."
     P = source.shape[1]
     rows = np.unique(np.linspace(0, P - 1, min(P, 512)).astype(int))
-    x = np.nan_to_num(np.asarray(source.take(rows)))
+    x = source.take(rows)
+    x = np.nan_to_num(np.asarray(x.cpu() if source.place == "torch" else x))
     x = x - np.median(x, axis=1, keepdims=True) if center else x
     return float(np.median((x**2).mean(axis=(0, 2))))
 
@@ -591,6 +592,10 @@ def estimate(
     if n_permutations is not None:
         n_permutations = check_count(n_permutations, "n_permutations", least=0)
     source = open_source(phi)
+    if isinstance(phi, np.ndarray):  # what `record` returns knows its groups
+        groups = getattr(phi, "groups", None) if groups is None else groups
+        known = getattr(phi, "column_groups", None)
+        column_groups = known if column_groups is None else column_groups
     T, P, Q = source.shape
     if T > 1 and not trials:
         raise ValueError(
@@ -700,13 +705,18 @@ def increasing(
 
 # %% ../nbs/11_estimation.ipynb #d65b15ec
 def _tensor_sources(phi):
-    "A torch tensor as a source that keeps its gradient, and the same as numpy array."
-    trials = check_trials(phi.detach().cpu(), missing=True)
-    exponent = int(np.clip(np.frexp(np.nanmax(abs(trials)))[1], -1000, 1000))
+    "A torch tensor as a source that keeps its gradient, and the same without."
+    sound = phi.ndim in (2, 3) and phi.numel() and str(phi.layout) == "torch.strided"
+    size = phi.detach().double().abs() if sound and not phi.is_complex() else None
+    known = None if size is None else size.nan_to_num(nan=-1.0, posinf=math.inf)
+    largest = -1.0 if known is None else float(known.max())
+    if not 0 <= largest < math.inf:
+        check_trials(phi.detach().cpu(), missing=True)  # says what is wrong
+    exponent = int(np.clip(np.frexp(largest)[1], -1000, 1000))
     x = phi.double() * 2.0**-exponent
-    gaps = bool(np.isnan(trials).any())
-    plain = Source(np.ldexp(trials, -exponent), exponent, gaps)
-    return Source(x if x.ndim == 3 else x[None], exponent, gaps), plain
+    x = x if x.ndim == 3 else x[None]
+    gaps = bool(size.isnan().any())
+    return Source(x, exponent, gaps), Source(x.detach(), exponent, gaps)
 
 
 def all_cycles(

@@ -201,10 +201,10 @@ def _matrices(pair, center):
     named = {"enter": pair.enter}
     if pair.leave is not pair.enter:
         named["leave"] = pair.leave
-    if center:  # changes no centred sum, and leaves few of its graphs
-        named = {label: x - x.mean(0) for label, x in named.items()}
     if kind_of(pair.enter) == "numpy" and pair.enter.size <= SMALL:
         named = {label: x.astype(np.longdouble) for label, x in named.items()}
+    if center:  # changes no centred sum, and leaves few of its graphs
+        named = {label: x - x.mean(0) for label, x in named.items()}
     return named, ("leave" if "leave" in named else "enter", "enter")
 
 
@@ -226,8 +226,8 @@ def cycle_means(
         counted = {label: counted.get(label, counted["enter"]) for label in matrices}
         seeds = np.nan_to_num(means) if replicates and single else ()
         through = _finished(graph_sums(graphs, counted, seeds))
-        count = np.array(_combined(means, through.totals)[0])
-        count = np.where(count > FEWEST, count, np.nan).astype(float)
+        count, sizes = _combined(means, through.totals)
+        count = np.where(np.array(count) > FEWEST * sizes, count, np.nan).astype(float)
     weights = (orders[:, :, None] * np.nan_to_num(means / count[:, None])[None]).sum(1)
     found = _finished(graph_sums(graphs, matrices, weights if replicates else ()))
     values, sizes = _combined(weights, found.totals)
@@ -237,7 +237,8 @@ def cycle_means(
         values = [x if k else unknown for x, k in zip(values, known)]
         return Means(values, rounding=np.finfo(float).eps * sizes)
     values = np.where(known, np.array(values, dtype=float), np.nan)
-    eps = np.finfo(next(iter(matrices.values())).dtype).eps
+    kind = next(iter(matrices.values())).dtype if pair.exact else float
+    eps = np.finfo(kind).eps
     result = Means(values, rounding=np.where(known, eps * sizes, 0))
     if not replicates:
         return result

@@ -108,7 +108,7 @@ def _factor(cov):
     "Lower triangular L with L @ L.T the covariance."
     return np.diag(np.sqrt(cov)) if cov.ndim == 1 else cholesky(cov, lower=True)
 
-# %% ../nbs/15_rbf.ipynb #3e92f5b3
+# %% ../nbs/15_rbf.ipynb #f7113bf3
 def log_rates(
     eta,  # array of positive numbers
 ):  # (log s, log r), arrays of the same shape
@@ -124,7 +124,7 @@ def log_moments(
     eta,  # spread of the inputs relative to the kernel, shape (d,)
     n_max,  # highest order
 ):  # array whose entry n - 1 is log m(n)
-    "Logarithms of the moments, eq-rbf-stable."
+    "Logarithms of the moments, without overflow or cancellation."
     log_s, log_r = log_rates(eta)
     n = np.arange(n_max)[:, None]
     # r, r^2, ...; the leading 1 goes into log1p
@@ -309,12 +309,12 @@ class RBF:
             )
         return x @ self.axes.T
 
-# %% ../nbs/15_rbf.ipynb #d6778165
+# %% ../nbs/15_rbf.ipynb #a2e2affc
 def relu_levels(
     dim,  # dimension d of the inputs, at least 3
     degree,  # highest degree
 ):  # (eigenvalues, multiplicities), arrays over the degrees 0, 1, 2, 4, 6, ...
-    "Eigenvalues of the rectified features by Funk-Hecke, `eq-relu-spectrum`."
+    "Eigenvalues of the rectified features, by the formula of Funk and Hecke."
     order = np.concatenate([[0, 1], np.arange(2, degree + 1, 2)])
     nodes, weights = np.polynomial.legendre.leggauss(degree + dim + 40)
     theta, weights = np.pi / 4 * (nodes + 1), np.pi / 4 * weights  # where u > 0

@@ -89,13 +89,13 @@ def field_notes(
         if isinstance(statement, ast.AnnAssign)
     }
 
-# %% ../nbs/93_reference.ipynb #b3775e5e
+# %% ../nbs/93_reference.ipynb #3db50ccc
 _BY_TYPE = {
     "ArrayLike": "phi psi rows table x y input_cov kernel_cov inputs input_probs "
     "feature_probs row_weights column_weights groups column_groups weights truth "
     "moments",
     "int": "P Q Q1 Q2 n n_max n_features n_grid n_steps n_draws n_probes n_permutations "
-    "n_jobs rank count dim order batch_size size",
+    "n_jobs rank count dim order batch_size size units patches",
     "float": "scale exponent angle mean level ridge upper shift at cycle_variance",
     "bool": "center shuffle mergeable progress stderr trials shared_features normalize "
     "header index",
@@ -104,13 +104,14 @@ _BY_TYPE = {
     "str | os.PathLike[str]": "path",
     "Sequence[int]": "orders",
     "Sequence[float]": "shares kernel_covs",
-    "Sequence[str]": "words layers",
+    "Sequence[str]": "words dims",
     "Callable[..., Any]": "statistic ratio function",
     "Estimate": "est",
     "Mapping[str, ArrayLike]": "systems",
     "Mapping[str, Estimate]": "estimates",
     "Axes": "ax",
-    "Any": "model layer positions feature_axis style options",
+    "Any": "model layer layers positions feature_axis style options shapes estimators "
+    "select",
 }
 #: type of a parameter by its name
 TYPES = {name: kind for kind, names in _BY_TYPE.items() for name in names.split()}
@@ -120,6 +121,10 @@ TYPES |= {
     '"naive", "kv_row", "kv_col", "both", "row", "col"]',
     "kong_valiant.sampled": 'Literal["rows", "columns"]',
     "participation_ratio.data": "ArrayLike | Estimate",
+    "from_anndata.layer": "str",
+    "watch.inputs": "int",
+    "from_xarray.data": "Any",
+    "from_anndata.data": "Any",
     "load_matrix.path": "str | os.PathLike[str] | IO[bytes]",
     "row_batches.path": "str | os.PathLike[str] | IO[bytes]",
     "Stream.merge.other": "Stream",
@@ -129,7 +134,7 @@ _MOMENTS = "recover_eigenvalues eigenvalue_bounds spectral_bounds renyi_dimensio
 _MOMENTS += "effective_dimension operator_norm"
 TYPES |= {f"{name}.moments": "ArrayLike | Estimate" for name in _MOMENTS.split()}
 
-# %% ../nbs/93_reference.ipynb #53ac60de
+# %% ../nbs/93_reference.ipynb #01959553
 _BY_RETURN = {
     "Floats": "naive kong_valiant increasing sketched recover_eigenvalues sample "
     "eigenvalues moments log_moments kernel expected_stderr values eigenfunctions "
@@ -161,8 +166,8 @@ _BY_RETURN = {
     "AlignmentStream": "AlignmentStream.update AlignmentStream.merge",
     "None": "Stream.save",
     "Iterator[npt.NDArray[Any]]": "row_batches",
-    "npt.NDArray[Any]": "load_matrix",
-    "Any": "to_frame all_cycles Discrete.expectation record",
+    "npt.NDArray[Any]": "load_matrix from_anndata",
+    "Any": "to_frame all_cycles Discrete.expectation record from_xarray",
 }
 #: type of what a function or method returns
 RETURNS = {name: kind for kind, names in _BY_RETURN.items() for name in names.split()}
@@ -186,7 +191,7 @@ def return_type(
     "Type of what a function returns in the words of a stub."
     return RETURNS.get(name, RETURNS.get(name.rpartition(".")[2], "Any"))
 
-# %% ../nbs/93_reference.ipynb #f87d7cb8
+# %% ../nbs/93_reference.ipynb #d0cfa145
 _BEGIN = """
 >>> import numpy as np, spectral_moments as sm
 >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
@@ -360,6 +365,30 @@ True
 >>> phi, psi = sm.RBFPair(2, (0.5, 1.0)).sample(40, 30, 20, random_state=1)
 >>> phi.shape, psi.shape
 ((40, 30), (40, 20))
+""",
+    "subsample_check": """
+>>> check = sm.subsample_check(phi, shapes=[(30, 60)], n_draws=50, random_state=1)
+>>> mean, error = check.ratios("all_cycles")  # over the whole: one, if size is no matter
+>>> bool((abs(mean - 1) < 5 * error).all())
+True
+""",
+    "watch": """
+>>> import torch
+>>> model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU())
+>>> with sm.watch(model, ["0", "1"], n_max=2, random_state=1) as watched:
+...     _ = model(torch.randn(64, 8))
+>>> table = watched.dimension()
+""",
+    "from_xarray": """
+>>> import xarray
+>>> rates = xarray.DataArray(phi.T, dims=("neuron", "stimulus"))
+>>> sm.from_xarray(rates, ("stimulus", "neuron")).shape
+(100, 200)
+""",
+    "from_anndata": """
+>>> import anndata
+>>> sm.from_anndata(anndata.AnnData(phi)).shape
+(100, 200)
 """,
     "variance_bound": """
 >>> round(sm.variance_bound(2, 100, 200, 1.0), 6)

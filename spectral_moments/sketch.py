@@ -10,7 +10,7 @@ import numpy as np
 
 from .blocks import BLOCKS, balance, even_edges, symmetric
 from .cluster import computed, probe_lanes
-from .sources import Means, Pair, ratio_means
+from .sources import FEWEST, Means, Pair, ratio_means
 
 # %% ../nbs/23_sketch.ipynb #051f9ff2
 def _leading(read, blocks, V):
@@ -81,5 +81,5 @@ def sketch_means(
         return Means(total), noise
     count, more = _sketched_sums(lambda a: scale.scaled(Pair(*part(a).counts)), *options)
     count, more = count / scale.numbers, more / scale.numbers / scale.numbers[:, None]
-    values = ratio_means((total, None, None), (count, None, None)).values
+    values = ratio_means((total, None, None), (count, None, None), FEWEST).values
     return Means(values), (noise + more * values * values[:, None]) / count / count[:, None]

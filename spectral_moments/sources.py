@@ -24,6 +24,7 @@ class Pair(NamedTuple):
     enter: object  # matrix (P, Q) by which rows are entered, 0 where missing
     leave: object  # matrix (P, Q) by which rows are left; the same object for one trial
     counts: tuple = None  # the same two for measurements of one; None: all ones
+    exact: bool = False  # whether the entries are as measured, not rounded on the way
 
     @property
     def shape(self):
@@ -53,9 +54,10 @@ FEWEST = 1e-9  # a smaller share of all cycles is too few to count them in doubl
 def ratio_means(
     sums,  # (total, rows, columns) of the cycles: (n_max,), (n_max, P), (n_max, Q)
     counts,  # the same of the counts; all relative to the number of cycles there could be
+    fewest=0.0,  # a smaller share is noise
 ):  # `Means`
     "Sum over count, and the same without each row and each column."
-    seen = counts[0] > FEWEST
+    seen = counts[0] > fewest
     N, D = sums[0], np.where(seen, counts[0], np.nan)
     if sums[1] is None:
         return Means(N / D)
@@ -155,7 +157,9 @@ class View:
             weight = weight + 0 * both[0][0]  # lives where the matrix lives
         enter, count = _counted(*both[0], weight)
         leave, other = (enter, count) if alone else _counted(*both[1], weight)
-        return Pair(enter, leave, None if count is None else (count, other))
+        exact = self.partners is None and weight is None
+        exact = exact and (len(source.trials) == 1 or self.halves == ((0,), (1,)))
+        return Pair(enter, leave, None if count is None else (count, other), exact)
 
 # %% ../nbs/21_sources.ipynb #d996077f
 def unit_exponent(
@@ -231,6 +235,9 @@ class Source:
 
     def smallest(self):
         "Smallest size of an entry that is not zero; infinite if all are."
+        if self.place == "torch":
+            sizes = abs(self.trials)
+            return float(sizes.where(sizes > 0, math.inf).min())
         least = lambda size: np.where(size > 0, size, np.inf).min()
         return min(float(least(abs(x))) for x in self.strips())
 

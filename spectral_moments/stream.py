@@ -239,6 +239,11 @@ class Stream:
                 f"rows have {trials.shape[2]} entries and the stream has {self.n_features} "
                 "features; every batch needs the same columns in the same order"
             )
+        if np.nanmax(abs(trials), initial=0.0) > 1e300:
+            raise ValueError(
+                "rows have entries above 1e300, whose sums leave the range of doubles; "
+                "divide all rows by a constant"
+            )
         known = self._state.pool
         if known is not None and len(known) != len(trials):
             raise ValueError(
@@ -400,8 +405,9 @@ class _State(NamedTuple):
 
     def seen(self, rows, rng):
         "The state that has taken note of further rows."
-        x, near = np.nan_to_num(rows).mean(0), np.full(rows.shape[1], np.nan)
+        near = np.full(rows.shape[1], np.nan)
         with np.errstate(over="ignore", invalid="ignore"):
+            x = np.nan_to_num(rows).mean(0)
             sizes = np.nansum(rows**2, axis=(0, 2)).clip(max=np.finfo(float).max)
             near[1:] = np.einsum("ia,ia->i", x[1:], x[:-1])
         near[~np.isfinite(near)] = np.nan
@@ -423,8 +429,8 @@ class _State(NamedTuple):
         if known.sum() < 20:
             return False
         kept, weights = self.sample()
-        x = np.nan_to_num(kept).mean(0)
         with np.errstate(all="ignore"):
+            x = np.nan_to_num(kept).mean(0)
             size, total, near = (x**2).sum(1), weights @ x, self.keys[2, known]
             far = total @ total - weights**2 @ size
             far /= weights.sum() ** 2 - weights @ weights

@@ -51,16 +51,20 @@ def count_admissible(
     "Number of admissible sequences: of proper colourings of a cycle of length 2n."
     return (T - 1) ** (2 * n) + (T - 1)
 
-# %% ../nbs/09_trials.ipynb #c9aba740
+# %% ../nbs/09_trials.ipynb #39b696a7
 def _update(S, enter, leave, h, n):
-    "The update of Algorithms A1 and A2: from S[n-1] to S[n], indices as in the paper."
-    P, Q = (size - 1 for size in S.shape)
-    new = np.zeros_like(S)
+    "Update S in place, as line 5 of Algorithm A1 and line 7 of A2, indices from 1."
+    old, (P, Q) = S.copy(), (size - 1 for size in S.shape)
     for a in range(h + n - 1, P + 1):
         for b in range(n, Q + 1):
-            paths = S[h + n - 2 : a, n - 1 : b].sum(axis=0) @ enter[a, n - 1 : b]
-            new[a, b] = n**2 * paths * leave[a, b] / ((P - n + 1) * (Q - n + 1))
-    return new
+            paths = old[h + n - 2 : a, n - 1 : b].sum(axis=0) @ enter[a, n - 1 : b]
+            S[a, b] = n**2 * paths * leave[a, b] / ((P - n + 1) * (Q - n + 1))
+
+
+def _close(S, last, h, n):
+    "Sum of closed staircases over P Q, as line 6 of Algorithm A1 and line 9 of A2."
+    P, Q = (size - 1 for size in S.shape)
+    return (S[h + n - 1 :, n:] @ last[h, n:]).sum() / (P * Q)
 
 
 def algorithm_a1(
@@ -69,43 +73,40 @@ def algorithm_a1(
     n_max,  # highest order
 ):  # array of the estimates of m(2), ..., m(n_max)
     "Algorithm A1 of the paper: alternate between two trials."
-    first, second = (np.pad(x, ((1, 0), (1, 0))) for x in (first, second))
-    P, Q = (size - 1 for size in first.shape)
-    moments = np.zeros(n_max + 1)
-    for h in range(1, P + 1):
-        S = np.zeros_like(first)
-        S[h] = P * first[h]
-        for n in range(2, n_max + 1):
-            S = _update(S, second, first, h, n)
-            moments[n] += (S[h + n - 1 :, n:] @ second[h, n:]).sum() / (P * Q)
-    return moments[2:] / P
+    (P, Q), m = first.shape, np.zeros((len(first) + 1, n_max + 1))
+    phi_1, phi_2 = (np.pad(x, ((1, 0), (1, 0))) for x in (first, second))
+    for h in range(1, P + 1):  # line 1
+        S = np.zeros((P + 1, Q + 1))  # line 2
+        S[h] = P * phi_1[h]  # line 3
+        for n in range(2, n_max + 1):  # line 4
+            _update(S, phi_2, phi_1, h, n)  # line 5
+            m[h, n] = _close(S, phi_2, h, n)  # line 6
+    return np.array([m[1 : P - n + 2, n].sum() / P for n in range(2, n_max + 1)])  # line 9
 
-# %% ../nbs/09_trials.ipynb #5ac2bd76
+# %% ../nbs/09_trials.ipynb #b8a95fff
 def algorithm_a2(
     trials,  # repeated measurements, shape (T, P, Q) with T >= 2
     n_max,  # highest order
     random_state=None,  # None, an int or a numpy Generator
 ):  # array of the estimates of m(2), ..., m(n_max)
     "Algorithm A2 of the paper: admissible sequences of trials, drawn at random."
-    rng, T = check_random_state(random_state), len(trials)
-    trials = np.pad(trials, ((0, 0), (1, 0), (1, 0)))
-    P, Q = (size - 1 for size in trials.shape[1:])
-    moments = np.zeros(n_max + 1)
+    rng, (T, P, Q) = check_random_state(random_state), trials.shape
+    phi, m = np.pad(trials, ((0, 0), (1, 0), (1, 0))), np.zeros((P + 1, n_max + 1))
 
     def choose(*others):
-        return rng.choice([t for t in range(T) if t not in others])
+        return rng.choice([s for s in range(T) if s not in others])
 
-    for h in range(1, P + 1):
-        t = [choose()]  # t_1; the paper has this line after the next
-        S = np.zeros_like(trials[0])
-        S[h] = P * trials[t[0], h]
-        for n in range(2, n_max + 1):
-            t.append(choose(t[-1]))  # t_(2n-2)
-            t.append(choose(t[-1]))  # t_(2n-1)
-            S = _update(S, trials[t[-2]], trials[t[-1]], h, n)
-            r = choose(t[-1], t[0])
-            moments[n] += (S[h + n - 1 :, n:] @ trials[r, h, n:]).sum() / (P * Q)
-    return moments[2:] / P
+    for h in range(1, P + 1):  # line 1
+        t = {1: choose()}  # line 4, which must come before line 3
+        S = np.zeros((P + 1, Q + 1))  # line 2
+        S[h] = P * phi[t[1], h]  # line 3
+        for n in range(2, n_max + 1):  # line 5
+            t[2 * n - 2] = choose(t[2 * n - 3])  # line 6
+            t[2 * n - 1] = choose(t[2 * n - 2])  # line 6
+            _update(S, phi[t[2 * n - 2]], phi[t[2 * n - 1]], h, n)  # line 7
+            r = choose(t[2 * n - 1], t[1])  # line 8
+            m[h, n] = _close(S, phi[r], h, n)  # line 9
+    return np.array([m[1 : P - n + 2, n].sum() / P for n in range(2, n_max + 1)])  # line 12
 
 # %% ../nbs/09_trials.ipynb #ab2f86ed
 def smoothed_noise(

@@ -205,7 +205,7 @@ def measure(run):
     }
 
 
-QUICK = {"cases": {name: {"n_matrices": 4} for name in SETTINGS["cases"]}}
+QUICK = {"cases": {name: {"n_matrices": 2} for name in SETTINGS["cases"]}}
 
 if __name__ == "__main__":
     from common import main

@@ -2,7 +2,9 @@
 
 Writes results/feature_learning.npz and .json, for the chapter on feature learning.
 Every finished network is kept in studies/feature_learning_parts, so that an interrupted run
-continues where it stopped, and a run for more seeds trains only those that are missing.
+continues where it stopped, and a run for more seeds trains only those that are missing;
+what the file of results holds is used again. The widest layers are kept too, and hundreds
+of random subsets of their neurons are measured.
 A file of results with more seeds is never replaced by one with fewer, except by --force.
 How long a seed takes is in the json file (core seconds). The 29 seeds of the paper:
 
@@ -16,50 +18,63 @@ import json
 import os
 import sys
 import time
+import warnings
 import zipfile
 from pathlib import Path
 
 import numpy as np
 from common import in_processes, make_parser, versions, write_json
 
+from spectral_moments import all_cycles, estimate, increasing, naive
 from spectral_moments.feature_learning import (
     Networks,
     draw_split,
+    follow,
     load_fashion_mnist,
     member,
     record,
     train,
-    watch,
 )
 from spectral_moments.files import atomic_write
+from spectral_moments.results import EstimateWarning
 from spectral_moments.spectrum import participation_ratio
 
 PARTS = Path(__file__).parent / "feature_learning_parts"
-SEEDS = 4
-TOGETHER = 3  # seeds trained together, as one stack of matrices
+SEEDS = 12
+TOGETHER = 4  # seeds trained together, as one stack of matrices
+NOT_TRAINED = "widths", "subsets"  # settings that change no network
 DAMAGED = OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile
 STUDIES = {
     "fashion": dict(
         widths=[32, 64, 128, 256, 512, 1024],
-        observed={"1024": 128},
+        subsets=dict(
+            width=1024,
+            neurons=128,
+            epochs=[0, 20, 120],
+            partitions=32,  # of the neurons into subsets; one at the other epochs
+            with_error=4,  # of them
+            n_permutations=2,
+        ),
         n_train=10000,
         n_test=1000,
         epochs=120,
-        every=2,
+        measured=[0, 2, 4, 6, 8, 10, 14, 20, 26, 30, 40, 50, 60, 80, 100, 120],
         n_max=7,
         n_permutations=4,
     ),
     "digits": dict(
         widths=[32, 64, 128, 256],
-        observed={},
+        subsets=None,
         n_train=1200,
         n_test=500,
         epochs=8,
-        every=2,
+        measured=[0, 2, 4, 6, 8],
         n_max=7,
         n_permutations=4,
     ),
 }
+
+NAMES = "naive", "ours", "powers", "size", "ratio", "loss", "accuracy"
 
 CENTRED = dict(
     widths=[64, 256, 1024],
@@ -81,14 +96,20 @@ def load(study, folder=None):
 
 
 def part_path(parts, study, seed, width):
-    "Where one network's measurements are kept."
+    "Where one network's measurements are kept, or those of its subsets."
     return Path(parts) / f"{study}_seed{seed}_width{width}.npz"
+
+
+def layer_path(parts, study, seed, epoch):
+    "Where the activations of the widest layer are kept."
+    return Path(parts) / f"{study}_seed{seed}_epoch{epoch}.npy"
 
 
 def fingerprint(study, settings, width):
     "What must agree for a part to be used again."
-    used = {key: value for key, value in settings.items() if key != "widths"}
-    used["observed"] = settings["observed"].get(str(width))
+    used = {key: value for key, value in settings.items() if key not in NOT_TRAINED}
+    if width == "subsets":
+        used["subsets"] = settings["subsets"]
     return json.dumps([study, used], sort_keys=True)
 
 
@@ -104,6 +125,13 @@ def read_part(parts, study, settings, seed, width):
         return None
 
 
+def write_part(parts, study, settings, seed, width, part):
+    "Keep a network's measurements."
+    part = part | {"settings": fingerprint(study, settings, width)}
+    with atomic_write(part_path(parts, study, seed, width)) as file:
+        np.savez(file, **part)
+
+
 def train_group(study, settings, seeds, width, parts, folder=None):
     "Train the networks of one width for a few seeds together, and keep what was measured."
     import torch
@@ -113,40 +141,179 @@ def train_group(study, settings, seeds, width, parts, folder=None):
     sizes = settings["n_train"], settings["n_test"]
     splits = [draw_split(images, labels, *sizes, seed) for seed in seeds]
     networks = Networks(splits[0].train_images.shape[1], width, seeds=seeds)
-    start = time.perf_counter()
-    found = watch(
+
+    def keep(seed, epoch, phi):
+        with atomic_write(layer_path(parts, study, seed, epoch)) as file:
+            np.save(file, phi.astype(np.float32))  # what the network computes in
+
+    start = time.process_time()
+    found = follow(
         networks,
         splits,
         settings["epochs"],
-        every=settings["every"],
+        measured=settings["measured"],
         n_max=settings["n_max"],
-        observed=settings["observed"].get(str(width)),
         n_permutations=settings["n_permutations"],
+        keep=keep if needs_layers(settings, width) else None,
     )
-    seconds = (time.perf_counter() - start) / len(seeds)
+    seconds = (time.process_time() - start) / len(seeds)
     for s, seed in enumerate(seeds):
         part = {name: values[s] for name, values in found.items() if name != "epochs"}
         part |= {"epochs": found["epochs"], "seconds": seconds}
-        part["settings"] = fingerprint(study, settings, width)
-        with atomic_write(part_path(parts, study, seed, width)) as file:
-            np.savez(file, **part)
+        write_part(parts, study, settings, seed, width, part)
+    return study, f"width {width}", seeds, seconds
+
+
+# --- subsets of the neurons ---------------------------------------------------------------
+
+
+def needs_layers(settings, width):
+    "Whether subsets of the neurons of this width are measured."
+    return settings["subsets"] is not None and settings["subsets"]["width"] == width
+
+
+def measure_layer(phi, settings, key, main):
+    "Moments of random subsets of a layer's neurons, relative to the whole layer's size."
+    asked, n_max, width = settings["subsets"], settings["n_max"], phi.shape[1]
+    phi, rng = phi / np.sqrt(np.mean(phi**2)), np.random.default_rng([*key, 2])
+    finite = lambda x, error: estimate(
+        x, 4, population=(None, width), stderr=error, n_jobs=1, random_state=0
+    )
+    found = {"naive": [], "ours": [], "finite": [], "error": []}
+    for number in range(asked["partitions"] if main else 1):
+        for some in rng.permutation(width).reshape(-1, asked["neurons"]):
+            x = phi[:, some]
+            found["naive"].append(naive(x, n_max))
+            options = dict(n_permutations=asked["n_permutations"], random_state=rng)
+            found["ours"].append(increasing(x, n_max, n_jobs=1, **options))
+            if main:
+                result = finite(x, number < asked["with_error"])
+                found["finite"].append(result.values)
+                found["error"].append(result.stderr)
+    if main:
+        found |= {"all": all_cycles(phi, 4), "all finite": finite(phi, False).values}
+    return {name: np.array(values) for name, values in found.items()}
+
+
+def measure_subsets(study, settings, seeds, width, parts, folder=None):
+    "Measure subsets of the layers that were kept for one seed."
+    start, (seed,) = time.process_time(), seeds
+    part, every = {}, settings["measured"]
+    with warnings.catch_warnings():  # a subset of a trained layer has its doubts
+        warnings.simplefilter("ignore", EstimateWarning)
+        for epoch in every:
+            phi = np.load(layer_path(parts, study, seed, epoch)).astype(float)
+            main = epoch in settings["subsets"]["epochs"]
+            found = measure_layer(phi, settings, (seed, epoch), main)
+            part |= {f"{name} {epoch}": values for name, values in found.items()}
+    seconds = time.process_time() - start
+    write_part(parts, study, settings, seed, width, part | {"seconds": seconds})
     return study, width, seeds, seconds
 
 
+def summary(values, truth):
+    "Mean, its error, five quantiles and the relative error of subsets, (8, n_max)."
+    spread = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    quantiles = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0)
+    error = np.sqrt(np.mean((values / truth - 1) ** 2, axis=0))
+    return np.stack([values.mean(axis=0), spread, *quantiles, error])
+
+
+def summarised(part, settings, whole):
+    "Arrays of one seed's subsets, for the file of results; `whole`: the layer's own part."
+    every, main = settings["measured"], settings["subsets"]["epochs"]
+    count = len(part[f"naive {every[0]}"]) // settings["subsets"]["partitions"]
+    result = {
+        f"part {name}": np.array([part[f"{name} {epoch}"][:count] for epoch in every])
+        for name in ("naive", "ours")
+    }
+    powers, rows = np.arange(1, settings["n_max"] + 1), []
+    for epoch in main:
+        truth = whole["ours"][every.index(epoch)]
+        own = part[f"naive {epoch}"][:, :1] ** powers
+        each = [part[f"{name} {epoch}"] for name in ("naive", "ours")]
+        rows.append([summary(x / y, truth) for x in each for y in (1, own)])
+    result["subsets"] = np.array(rows)  # epochs, (naive, naive own, ours, ours own), 8, n
+    result["subsets finite"] = np.array(
+        [summary(part[f"finite {e}"], part[f"all finite {e}"]) for e in main]
+    )
+    number = settings["subsets"]["with_error"] * count
+    result["finite with error"] = np.array(
+        [[part[f"{name} {e}"][:number] for name in ("finite", "error")] for e in main]
+    )
+    result["whole ours"] = whole["ours"][[every.index(epoch) for epoch in main]]
+    for name in ("all", "all finite"):
+        result[f"whole {name}"] = np.array([part[f"{name} {e}"] for e in main])
+    return result
+
+
+# --- what is left to do, and what was found -----------------------------------------------
+
+
+def adopt(studies, parts, output):
+    "Make parts of networks that the file of results has and the folder of parts has not."
+    try:
+        about = json.loads((Path(output) / "feature_learning.json").read_text())
+        with np.load(Path(output) / "feature_learning.npz") as arrays:
+            stored = {name: arrays[name] for name in arrays.files}
+    except DAMAGED:
+        return
+    for study, settings in studies.items():
+        old = about.get(study, {"seeds": []})
+        same = ("n_train", "n_test", "epochs", "n_max", "n_permutations")
+        if any(old["settings"][key] != settings[key] for key in same if old["seeds"]):
+            continue
+        if not set(settings["measured"]) <= set(old.get("epochs", [])):
+            continue
+        at = [old["epochs"].index(epoch) for epoch in settings["measured"]]
+        for s, seed in enumerate(old["seeds"]):
+            for w, width in enumerate(old["settings"]["widths"]):
+                if read_part(parts, study, settings, seed, width) is not None:
+                    continue
+                part = {name: stored[f"{study} {name}"][s, w][at] for name in NAMES}
+                seconds = old["seconds"][str(width)]
+                part |= {"epochs": np.array(settings["measured"]), "seconds": seconds}
+                write_part(parts, study, settings, seed, width, part)
+
+
+def is_missing(parts, study, settings, seed, width):
+    "Whether a network, or its layers if they are needed, is not there."
+    if read_part(parts, study, settings, seed, width) is None:
+        return True
+    done = read_part(parts, study, settings, seed, "subsets") is not None
+    return (
+        needs_layers(settings, width)
+        and not done
+        and not all(
+            layer_path(parts, study, seed, epoch).exists() for epoch in settings["measured"]
+        )
+    )
+
+
 def missing(studies, n_seeds, parts):
-    "What is left to train: (study, settings, seeds, width), widest first in each group."
-    tasks = []
+    "What is left to do: (function, study, settings, seeds, width), in groups of seeds."
+    groups = []
     for start in range(0, n_seeds, TOGETHER):
+        tasks, every = [], range(start, min(start + TOGETHER, n_seeds))
         for study, settings in studies.items():
             for width in sorted(settings["widths"], reverse=True):
-                seeds = [
-                    seed
-                    for seed in range(start, min(start + TOGETHER, n_seeds))
-                    if read_part(parts, study, settings, seed, width) is None
-                ]
+                seeds = [s for s in every if is_missing(parts, study, settings, s, width)]
                 if seeds:
-                    tasks.append((study, settings, seeds, width))
-    return tasks
+                    tasks.append((train_group, study, settings, seeds, width))
+            if settings["subsets"] is not None:
+                tasks += [
+                    (measure_subsets, study, settings, [seed], "subsets")
+                    for seed in every
+                    if read_part(parts, study, settings, seed, "subsets") is None
+                ]
+        groups.append(tasks)
+    groups.sort(key=len, reverse=True)  # seeds that are there in part come last
+    return [task for tasks in groups for task in tasks]
+
+
+def run_task(function, *task):
+    "One task, in a process of its own if there are several."
+    return function(*task)
 
 
 def stored_seeds(output):
@@ -154,7 +321,8 @@ def stored_seeds(output):
     try:
         path = Path(output) / "feature_learning.npz"
         with open(path, "rb") as file, np.load(file) as arrays:
-            return {name.split()[0]: len(arrays[name]) for name in arrays.files}
+            names = [name for name in arrays.files if name.count(" ") == 1]
+            return {name.split()[0]: len(arrays[name]) for name in names if "loss" in name}
     except DAMAGED:
         return {}
 
@@ -173,21 +341,32 @@ def merge(studies, parts, output, n_seeds, force=False):
                 found[seed] = rows
         if not found:
             continue
-        names = {name for row in next(iter(found.values())) for name in row}
-        for name in sorted(names - {"epochs", "seconds"}):  # "in part" not for every width
-            values = [[row[name] for row in rows if name in row] for rows in found.values()]
+        for name in NAMES:
+            values = [[row[name] for row in rows] for rows in found.values()]
             arrays[f"{study} {name}"] = np.array(values, dtype=np.float32)
         seconds = [[row["seconds"] for row in rows] for rows in found.values()]
         seconds = np.mean(seconds, axis=0).round(3).tolist()
         about[study] = {
             "seeds": list(found),
-            "epochs": next(iter(found.values()))[0]["epochs"].tolist(),
+            "epochs": settings["measured"],
             "seconds": dict(zip(map(str, settings["widths"]), seconds)),
             "settings": settings,
         }
+        if settings["subsets"] is not None:
+            each, width = {}, settings["subsets"]["width"]
+            for seed in range(n_seeds):
+                few = read_part(parts, study, settings, seed, "subsets")
+                layer = read_part(parts, study, settings, seed, width)
+                if few is not None and layer is not None:
+                    each[seed] = summarised(few, settings, layer)
+            about[study]["subset seeds"] = list(each)
+            for name in next(iter(each.values()), {}):
+                values = np.array([one[name] for one in each.values()], dtype=np.float32)
+                arrays[f"{study} {name}"] = values
     about = {
         "command": f"python studies/feature_learning.py --seeds {n_seeds}",
-        "arrays": "feature_learning.npz: shape (seeds, widths, epochs, ...)",
+        "arrays": "feature_learning.npz: shape (seeds, widths, epochs, ...); "
+        "of subsets (subset seeds, their epochs, ...)",
         "seed": "images: default_rng(seed), network: default_rng([seed, width])",
         "versions": versions("torch"),
         **about,
@@ -265,12 +444,13 @@ def run(studies, n_seeds, *, parts, output, jobs=1, folder=None, force=False, re
     for path in (parts, output):
         Path(path).mkdir(parents=True, exist_ok=True)
     (Path(parts) / ".gitignore").write_text("*\n")
-    tasks, start = missing(studies, n_seeds, parts), time.perf_counter()
-    tasks = [(*task, parts, folder) for task in tasks]
-    for study, width, seeds, seconds in in_processes(train_group, tasks, jobs):
+    adopt(studies, parts, output)
+    start = time.perf_counter()
+    tasks = [(*task, parts, folder) for task in missing(studies, n_seeds, parts)]
+    for study, what, seeds, seconds in in_processes(run_task, tasks, jobs):
         report(
-            f"{(time.perf_counter() - start) / 60:6.1f} min: {study}, width {width}, "
-            f"seeds {seeds}, {seconds:.0f} s each",
+            f"{(time.perf_counter() - start) / 60:6.1f} min: {study}, {what}, "
+            f"seeds {seeds}, {seconds:.0f} core seconds each",
             flush=True,
         )
         merge(studies, parts, output, n_seeds, force)

@@ -282,8 +282,8 @@ def check_values(values, methods, usable, notes, watch, place, typical):
         truth = watch.truth(method, n, place)
         if truth is None:
             continue
-        rough = 1e-11 * typical**n if typical < 1e20 else 0.0
-        near = abs(Fraction(value) - truth) <= Fraction(2e-3) * abs(truth) + Fraction(rough)
+        rough = Fraction(1e-11) * Fraction(typical) ** n if typical < math.inf else 0
+        near = abs(Fraction(value) - truth) <= Fraction(2e-3) * abs(truth) + rough
         if not near and (usable[n - 1] or not named):
             raise Failed(f"m({n}) = {value} by {method}, exactly {as_float(truth)}")
         outcome = outcome if near else "told"

@@ -1,5 +1,6 @@
 """The page of claims: complete, linked, and its numbers those of the stored studies."""
 
+import itertools
 import json
 import re
 
@@ -126,3 +127,21 @@ def test_mean_square_is_not_a_variance():
 def test_multi_index():
     golden = sm.RBF(2).eigenvalues(3)  # (0, 0), then (0, 1) and (1, 0)
     assert golden[0] > golden[1] and golden[1] == pytest.approx(golden[2])
+
+
+def test_kong_and_valiant_need_no_zero_mean():
+    "All three features are seen, four inputs of two kinds are drawn, in every way."
+    table, n = np.array([[1.0, 2.0, 4.0], [3.0, 1.0, 0.5]]), 3
+    kernel = table @ table.T / 3
+    truth = [np.trace(np.linalg.matrix_power(kernel / 2, k)) for k in range(1, n + 1)]
+    draws = [table[list(i)] for i in itertools.product(range(2), repeat=4)]
+    found = np.mean([sm.kong_valiant(phi, n, sampled="rows") for phi in draws], axis=0)
+    np.testing.assert_allclose(found, truth, rtol=1e-12)
+    naive = np.mean([sm.naive(phi, n) for phi in draws], axis=0)
+    assert (naive[1:] > 1.01 * np.array(truth)[1:]).all()  # negative control
+    unnormalised = [np.trace(np.linalg.matrix_power(phi @ phi.T / 3, n)) for phi in draws]
+    np.testing.assert_allclose(np.mean(unnormalised) / 4**n, naive[-1], rtol=1e-12)
+
+
+def test_citation_has_the_version():
+    assert f"version = {{{sm.__version__}}}" in (ROOT / "nbs/references.md").read_text()

@@ -133,6 +133,21 @@ def test_table():
     assert len(table + table) == 4 and table.where(n=2).x == [3.0]
     with pytest.raises(AttributeError, match="no column 'y'"):
         _ = table.y
+    assert str(table.where(n=2)) == "n\n2"  # of the columns that are worth it
+
+
+def test_table_prints_and_plots(samples):
+    table = Table(tabulate(samples, Linear(3).moments(6), SETTINGS["estimators"]))
+    some = table.where(P=9, quantity="moment", n=2)
+    head, *lines = str(some).splitlines()
+    assert head.split()[:6] == ["P", "Q", "method", "quantity", "n", "truth"]
+    assert len(lines) == 3 and lines[0].split()[2:5] == ["naive", "moment", "2"]
+    from matplotlib.figure import Figure
+
+    for column in ("mean", "bias", "variance", "mse"):
+        ax = table.where(P=9).plot(Figure().subplots(), column=column)
+        _, labels = ax.get_legend_handles_labels()
+        assert labels == ["naive", "increasing", "all cycles"]
 
 
 @pytest.mark.parametrize(
@@ -193,7 +208,7 @@ if __name__ == "__main__":
 
 
 def test_command_line_interrupted_and_resumed(tmp_path):
-    arguments = ["small_dim2", "--repetitions", "75"]
+    arguments = ["small_dim2", "--repetitions", "27"]
     whole = run(*arguments, "--jobs", "2", "--output", tmp_path / "whole")
     assert (whole.returncode, whole.stderr) == (0, "")
     path = Path(whole.stdout.strip())
@@ -205,7 +220,7 @@ def test_command_line_interrupted_and_resumed(tmp_path):
     stopped = python("-c", INTERRUPTED, *again)
     assert (stopped.returncode, stopped.stdout) == (130, "")
     assert stopped.stderr.endswith("continues where it stopped\n")
-    assert partial.read_text().count("\n") == 2  # the settings and the first of 3 blocks
+    assert partial.read_text().count("\n") == 2  # the settings and the first of 2 blocks
     assert os.listdir(twice) == [partial.name]
 
     assert run(*again).returncode == 0
@@ -213,9 +228,9 @@ def test_command_line_interrupted_and_resumed(tmp_path):
     assert not partial.exists()
 
     settings, table = read_study(path)
-    assert settings["command"].endswith("comparison small_dim2 --repetitions 75")
-    assert settings["sizes"] == [[30, 60, 75]] and settings["seed"] == 77
-    assert set(table.count) <= set(range(76)) and 75 in table.count
+    assert settings["command"].endswith("comparison small_dim2 --repetitions 27")
+    assert settings["sizes"] == [[30, 60, 27]] and settings["seed"] == 77
+    assert set(table.count) <= set(range(28)) and 27 in table.count
 
 
 @pytest.fixture

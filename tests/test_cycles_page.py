@@ -284,3 +284,36 @@ def test_page_is_whole(browser, theme):
     assert [
         entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"
     ] == []
+
+
+# --------------------------------------------------------------- comforts of all pages
+PICTURE = (
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' width='9' height='9'/%3E"
+)
+PAGE = """<!doctype html><html><head><meta charset="utf-8">
+<link rel="stylesheet" href="{css}"></head><body><article class="bd-content">
+<figure><img src="{picture}" alt="nine by nine"></figure>
+<div class="pst-scrollable-table-container" style="width: 90px; overflow: auto">
+<div style="width: 300px">wide</div></div>
+<div class="pst-scrollable-table-container" style="width: 90px">narrow</div>
+</article><script src="{js}"></script></body></html>"""
+
+
+def test_figures_open_and_edges_fade(browser, tmp_path):
+    from selenium.webdriver.common.keys import Keys
+
+    script = ROOT / "_static/book.js"
+    page = tmp_path / "page.html"
+    css = script.with_suffix(".css").as_uri()
+    page.write_text(PAGE.format(css=css, js=script.as_uri(), picture=PICTURE))
+    browser.get(page.as_uri())
+    find(browser, "figure img").send_keys(Keys.ENTER)
+    assert find(browser, "dialog img").get_attribute("alt") == "nine by nine"
+    find(browser, "dialog").send_keys(Keys.ESCAPE)
+    assert not browser.find_elements("css selector", "dialog")
+    boxes = browser.find_elements("css selector", ".pst-scrollable-table-container")
+    marks = [box.get_attribute("class").split()[1:] for box in boxes]
+    assert marks == [["more-right"], []]
+    browser.execute_script("arguments[0].scrollLeft = 999", boxes[0])
+    browser.execute_async_script("setTimeout(arguments[0], 200)")
+    assert boxes[0].get_attribute("class").split()[1:] == ["more-left"]

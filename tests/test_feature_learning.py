@@ -16,7 +16,6 @@ from sklearn.datasets import load_digits
 from spectral_moments import feature_learning, increasing, naive, participation_ratio
 from spectral_moments.feature_learning import (
     FASHION_FILES,
-    POSITIONS,
     SCALINGS,
     Networks,
     Scaling,
@@ -24,14 +23,13 @@ from spectral_moments.feature_learning import (
     fashion_folders,
     find_fashion_mnist,
     first_moment_powers,
+    follow,
     load_fashion_mnist,
     member,
     read_idx,
-    record,
-    rms_normalized,
     train,
-    watch,
 )
+from spectral_moments.networks import record, rms_normalized
 
 try:
     find_fashion_mnist()
@@ -317,8 +315,8 @@ def test_member_is_the_same_function(split):
 
 def test_company_does_not_matter(digits):
     splits = [draw_split(*digits, 150, 50, seed) for seed in range(3)]
-    together = watch(Networks(64, 20, seeds=[0, 1, 2]), splits, 2, every=1)
-    alone = watch(Networks(64, 20, seeds=[1]), [splits[1]], 2, every=1)
+    together = follow(Networks(64, 20, seeds=[0, 1, 2]), splits, 2)
+    alone = follow(Networks(64, 20, seeds=[1]), [splits[1]], 2)
     for name in ("naive", "ours", "ratio", "loss", "accuracy"):
         np.testing.assert_allclose(together[name][1], alone[name][0], rtol=1e-4)
 
@@ -332,7 +330,7 @@ def test_seeds_and_widths_differ():
 
 def test_training_learns(split):
     networks = Networks(64, 64, seeds=[0])
-    found = watch(networks, [split], 10, every=5, n_max=3)
+    found = follow(networks, [split], 10, measured=[0, 5, 10], n_max=3)
     assert found["epochs"].tolist() == [0, 5, 10]
     assert found["accuracy"][0, -1] > 0.75 > 0.3 > found["accuracy"][0, 0]
     assert (np.diff(found["loss"][0]) < 0).all()
@@ -366,8 +364,6 @@ def test_training_messages(split):
         train(Networks(64, 8, seeds=[0, 1]), [split], 1)
     with pytest.raises(ValueError, match="epochs"):
         train(Networks(64, 8), [split], 0)
-    with pytest.raises(ValueError, match="observed = 9 of 8 neurons is too many"):
-        watch(Networks(64, 8), [split], 1, observed=9)
 
 
 def test_progress_bar(split, capsys, monkeypatch):
@@ -384,12 +380,15 @@ def test_progress_bar(split, capsys, monkeypatch):
 # --- watch ---
 
 
-def test_watch_measures_what_it_says(split):
+def test_follow_measures_what_it_says(split):
     networks = Networks(64, 40, seeds=[7])
     x = torch.tensor(split.test_images)
     raw = networks.features(x)[0].detach().double().numpy()
     phi = rms_normalized(raw)
-    found = watch(networks, [split], 2, n_max=4, observed=16)
+    shown = []
+    keep = lambda seed, epoch, layer: shown.append((seed, epoch, layer.shape))
+    found = follow(networks, [split], 2, n_max=4, keep=keep)
+    assert shown == [(7, 0, (100, 40)), (7, 2, (100, 40))]
     np.testing.assert_allclose(found["naive"][0, 0], naive(phi, 4), rtol=1e-5)
     np.testing.assert_allclose(
         found["ratio"][0, 0], feature_learning.plain_ratio(phi), rtol=1e-5
@@ -401,285 +400,12 @@ def test_watch_measures_what_it_says(split):
     assert shapes == {
         "epochs": (2,),
         **dict.fromkeys(("loss", "accuracy"), (1, 2)),
-        **dict.fromkeys(
-            [n + e for n in ("naive", "ours", "powers") for e in ("", " in part")],
-            (1, 2, 4),
-        ),
-        **dict.fromkeys(("size", "size in part"), (1, 2, 1)),
-        **dict.fromkeys(("ratio", "ratio in part"), (1, 2, 2)),
+        **dict.fromkeys(("naive", "ours", "powers"), (1, 2, 4)),
+        "size": (1, 2, 1),
+        "ratio": (1, 2, 2),
     }
-    for name in ("naive", "ours", "naive in part", "ours in part"):
+    for name in ("naive", "ours"):
         np.testing.assert_allclose(found[name][..., 0], 1)
-
-
-def test_part_is_the_whole_if_all_are_observed(split):
-    found = watch(Networks(64, 12), [split], 1, every=1, n_max=2, observed=12)
-    for name in ("naive", "ours", "powers", "size", "ratio"):
-        np.testing.assert_allclose(found[name], found[name + " in part"], rtol=1e-9)
-
-
-# --- record ---
-
-
-class Named(torch.nn.Module):
-    "Layers of many kinds; `unused` is never called, `twice` is called twice."
-
-    def __init__(self):
-        super().__init__()
-        self.body = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ReLU(inplace=True))
-        self.norm = torch.nn.BatchNorm1d(7)
-        self.drop = torch.nn.Dropout(0.5)
-        self.twice = torch.nn.Identity()
-        self.unused = torch.nn.Linear(2, 2)
-
-    def forward(self, x):
-        return self.twice(self.twice(self.drop(self.norm(self.body(x)))))
-
-
-@pytest.fixture
-def model():
-    torch.manual_seed(0)
-    return Named()
-
-
-def test_names_and_modules(model):
-    x = torch.randn(9, 5)
-    linear = model.body[0](x).detach().double().numpy()
-    for layer in ("body.0", model.body[0]):
-        phi = record(model, layer, x)
-        assert phi.dtype == np.float64 and phi.shape == (9, 7)
-        np.testing.assert_array_equal(phi, linear)  # though the next layer is in place
-    np.testing.assert_array_equal(record(model, "body", x), linear.clip(0))
-    np.testing.assert_array_equal(
-        record(model, "", x), model.eval()(x).detach().double().numpy()
-    )
-
-
-def test_model_is_left_as_it_was(model):
-    model.norm.eval()  # a frozen part in a model that trains
-    state = {name: value.clone() for name, value in model.state_dict().items()}
-    calls = []
-    model.norm.register_forward_hook(lambda *_: calls.append(1))
-    a, b = (record(model, "drop", torch.randn(4, 5)) for _ in range(2))
-    record(model, "norm", torch.randn(4, 5))
-    assert model.training and model.drop.training and not model.norm.training
-    assert all((value == state[name]).all() for name, value in model.state_dict().items())
-    assert len(calls) == 3 and len(model.norm._forward_hooks) == 1
-    assert not model.drop._forward_hooks
-    assert all(parameter.grad is None for parameter in model.parameters())
-    assert torch.is_grad_enabled() and (a != b).any()
-
-
-def test_hook_is_removed_after_an_error(model):
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        record(model, "body.0", torch.randn(4, 6))
-
-    class Stop(BaseException):
-        pass
-
-    def stop(*_):
-        raise Stop
-
-    handle = model.drop.register_forward_hook(stop)
-    with pytest.raises(Stop):
-        record(model, "norm", torch.randn(4, 5))
-    handle.remove()
-    for part in model.modules():
-        assert not part._forward_hooks and part.training
-    assert torch.is_grad_enabled()
-
-
-@pytest.mark.parametrize("batch_size", [1, 3, 10, 11, 1000])
-def test_batches_do_not_matter(model, batch_size):
-    x = normal((11, 5), 0)
-    np.testing.assert_allclose(
-        record(model, "norm", x, batch_size=batch_size),
-        record(model, "norm", x),
-        rtol=1e-4,
-        atol=1e-6,
-    )
-
-
-@pytest.mark.parametrize(
-    "dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16]
-)
-def test_precisions(dtype):
-    layer = torch.nn.Linear(3, 2, bias=False).to(dtype)
-    x = torch.randn(6, 3, dtype=torch.float64)
-    phi = record(torch.nn.Sequential(layer), "0", x)
-    assert phi.dtype == np.float64
-    np.testing.assert_array_equal(phi, layer(x.to(dtype)).detach().double().numpy())
-
-
-def test_kinds_of_inputs():
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4))
-    x = normal((8, 3), 0)
-    expected = record(model, "0", x)
-    frozen = x.copy()
-    frozen.flags.writeable = False
-    for same in (x.tolist(), frozen, np.asfortranarray(x), x[::-1][::-1], torch.tensor(x)):
-        np.testing.assert_array_equal(record(model, "0", same), expected)
-    words = torch.nn.Sequential(torch.nn.Embedding(10, 4))
-    phi = record(words, "0", np.arange(6).reshape(3, 2), positions="mean", feature_axis=-1)
-    assert phi.shape == (3, 4)
-    bare = torch.nn.Sequential(torch.nn.ReLU())  # a model without parameters
-    np.testing.assert_array_equal(record(bare, "0", x), x.clip(0))
-
-
-def test_positions():
-    conv = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 2))
-    x = torch.randn(5, 2, 4, 6)
-    out = conv(x).detach().double().numpy()  # (5, 3, 3, 5)
-    patches = out.transpose(0, 2, 3, 1).reshape(5, 15, 3)
-    found = {p: record(conv, "0", x, positions=p, random_state=0) for p in POSITIONS}
-    np.testing.assert_array_equal(found["features"], patches.reshape(5, 45))
-    np.testing.assert_array_equal(found["inputs"], patches.reshape(75, 3))
-    np.testing.assert_allclose(found["mean"], out.mean(axis=(2, 3)), rtol=1e-12)
-    for row, image in zip(found["sample"], patches, strict=True):
-        assert (row == image).all(axis=1).any()
-    same, other = (
-        record(conv, "0", x, positions="sample", random_state=s, batch_size=2)
-        for s in (0, 1)
-    )
-    np.testing.assert_allclose(same, found["sample"], atol=1e-5)  # for every batch size
-    assert (same != other).any()
-
-
-def test_sampled_positions_are_uniform():
-    x = torch.arange(6.0).expand(3000, 1, 6)
-    same = torch.nn.Sequential(torch.nn.Identity())
-    phi = record(same, "0", x, positions="sample", feature_axis=1, random_state=0)
-    counts = np.bincount(phi[:, 0].astype(int), minlength=6)
-    assert (abs(counts - 500) < 100).all()  # 4.9 standard deviations
-
-
-def test_feature_axis_of_three_axes():
-    conv = torch.nn.Sequential(torch.nn.Conv1d(2, 3, 2))
-    x = torch.randn(5, 2, 4)
-    with pytest.raises(
-        ValueError, match=r"\(5, 3, 3\).*feature_axis=1 \(Conv1d\) or -1 \(transformer\)"
-    ):
-        record(conv, "0", x, positions="mean")
-    phi = record(conv, "0", x, positions="mean", feature_axis=1)
-    np.testing.assert_allclose(phi, conv(x).detach().double().mean(dim=2), rtol=1e-12)
-    deep = torch.nn.Sequential(torch.nn.Conv2d(1, 3, 2))
-    x = torch.randn(4, 1, 3, 3)
-    one, other = (
-        record(deep, "0", x, positions="mean", **axis) for axis in ({}, {"feature_axis": 1})
-    )
-    np.testing.assert_array_equal(one, other)
-
-
-def test_complex_outputs():
-    class Fourier(torch.nn.Module):
-        def forward(self, x):
-            return torch.fft.fft(x)
-
-    with pytest.raises(TypeError, match="layer '0' returns complex numbers"):
-        record(torch.nn.Sequential(Fourier()), "0", torch.randn(3, 4))
-
-
-def test_integer_inputs():
-    pixels = np.random.default_rng(0).integers(0, 256, (3, 1, 4, 4)).astype(np.uint8)
-    for model in (
-        torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2), torch.nn.Flatten()),
-        torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2)),
-    ):
-        for inputs in (pixels, torch.tensor(pixels), torch.tensor(pixels).long()):
-            with pytest.raises(TypeError, match=r"inputs.float\(\) / 255"):
-                record(model, "1", inputs)
-        record(model, "1", pixels / 255)
-        record(model, "1", torch.tensor(pixels).float() / 255)
-    wrong = torch.nn.Sequential(torch.nn.Linear(3, 2))
-    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        record(wrong, "0", torch.randn(4, 5))  # an error of another kind stays
-
-
-def test_every_name_of_a_shared_layer():
-    shared = torch.nn.Linear(3, 3)
-    model = torch.nn.ModuleDict({"left": shared, "right": shared})
-    model.forward = lambda x: model["right"](x)
-    x = torch.randn(4, 3)
-    expected = record(model, "left", x)
-    np.testing.assert_array_equal(record(model, "right", x), expected)
-    with pytest.raises(ValueError, match="its layers are 'left', 'right'"):
-        record(model, "middle", x)
-
-
-@pytest.mark.parametrize("position", POSITIONS)
-def test_tokens_and_volumes(position):
-    rows = {"inputs": 3, "features": 1}.get(position, 1)
-    columns = {"features": 3}.get(position, 1)
-    tokens = torch.nn.Sequential(torch.nn.Linear(4, 6))
-    phi = record(tokens, "0", torch.randn(5, 3, 4), positions=position, feature_axis=-1)
-    assert phi.shape == (5 * rows, 6 * columns)
-    volume = torch.nn.Sequential(torch.nn.Conv3d(1, 6, (1, 2, 2)))
-    phi = record(volume, "0", torch.randn(5, 1, 3, 2, 2), positions=position)
-    assert phi.shape == (5 * rows, 6 * columns)
-
-
-def test_a_matrix_needs_no_positions():
-    model = torch.nn.Sequential(torch.nn.Linear(2, 2))
-    x = torch.randn(4, 2)
-    for positions in (None, *POSITIONS):
-        np.testing.assert_array_equal(
-            record(model, "0", x, positions=positions), record(model, "0", x)
-        )
-    with pytest.raises(ValueError, match="positions = 'channels' must be one of"):
-        record(model, "0", x, positions="channels")
-
-
-def test_record_messages(model):
-    x = torch.randn(4, 5)
-    with pytest.raises(
-        ValueError, match="'head' is not in the model; its layers are 'body', 'body.0'"
-    ):
-        record(model, "head", x)
-    with pytest.raises(ValueError, match="layer = a Linear is not in the model"):
-        record(model, torch.nn.Linear(2, 2), x)
-    with pytest.raises(ValueError, match="layer 'unused' was not called in one pass"):
-        record(model, "unused", x)
-    with pytest.raises(ValueError, match="layer 'twice' was called 2 times"):
-        record(model, "twice", x)
-    with pytest.raises(ValueError, match="inputs is empty"):
-        record(model, "body", x[:0])
-    with pytest.raises(ValueError, match="inputs is empty"):
-        record(model, "body", torch.tensor(1.0))
-    with pytest.raises(ValueError, match="batch_size"):
-        record(model, "body", x, batch_size=0)
-    with pytest.raises(TypeError, match="model is a function, not a torch.nn.Module"):
-        record(lambda x: x, "body", x)
-    recurrent = torch.nn.Sequential(torch.nn.LSTM(5, 3))
-    with pytest.raises(TypeError, match="layer '0' returns a tuple, not a tensor"):
-        record(recurrent, "0", torch.randn(4, 2, 5))
-    flat = torch.nn.Sequential(torch.nn.Flatten(0))
-    with pytest.raises(ValueError, match=r"returned shape \(20,\) for 4 inputs"):
-        record(flat, "0", x)
-    conv = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2))
-    with pytest.raises(
-        ValueError, match="positions = 'features', 'inputs', 'sample', 'mean'"
-    ):
-        record(conv, "0", torch.randn(3, 1, 4, 4))
-    with pytest.raises(ValueError, match="positions = 'channels' must be one of"):
-        record(conv, "0", torch.randn(3, 1, 4, 4), positions="channels")
-    with pytest.raises(ValueError, match="feature_axis = 4"):
-        record(conv, "0", torch.randn(3, 1, 4, 4), positions="mean", feature_axis=4)
-    with pytest.raises(ValueError, match="feature_axis = 0"):
-        record(conv, "0", torch.randn(3, 1, 4, 4), positions="mean", feature_axis=0)
-
-
-def test_normalised():
-    model = torch.nn.Sequential(torch.nn.Linear(3, 4))
-    x = torch.randn(7, 3)
-    phi = record(model, "0", x, normalize=True)
-    assert np.mean(phi**2) == pytest.approx(1)
-    np.testing.assert_allclose(phi, rms_normalized(record(model, "0", x)))
-    for scale in (1e-300, 1e300):
-        np.testing.assert_allclose(rms_normalized(phi * scale), phi, rtol=1e-12)
-    with pytest.raises(ValueError, match="the largest entry of phi is 0.0.*dead"):
-        rms_normalized(np.zeros((2, 2)))
-    with pytest.raises(ValueError, match="nan"):
-        rms_normalized(np.array([[1.0, np.nan]]))
 
 
 # --- powers of the first moment ---
@@ -719,39 +445,6 @@ def test_powers_over_permutations():
         first_moment_powers(phi, 2, n_permutations=-1)
 
 
-class Overwriting(torch.nn.Module):
-    "Changes what it is given before anything else."
-
-    def __init__(self):
-        super().__init__()
-        self.layer = torch.nn.Linear(5, 4)
-
-    def forward(self, x):
-        return self.layer(x.mul_(3).add_(1))
-
-
-@pytest.mark.parametrize("dtype", ["f4", "f8"])
-@pytest.mark.parametrize("kind", ["array", "tensor", "read-only"])
-def test_record_leaves_its_inputs_alone(kind, dtype):
-    models = (
-        Overwriting(),
-        torch.nn.Sequential(torch.nn.ReLU(inplace=True), torch.nn.Linear(5, 4)),
-    )
-    for model in models:
-        model = model.to(torch.float32 if dtype == "f4" else torch.float64)
-        x = normal((11, 5)).astype(dtype)
-        given = torch.from_numpy(x.copy()) if kind == "tensor" else x.copy()
-        if kind == "read-only":
-            given.flags.writeable = False
-        layer = "layer" if isinstance(model, Overwriting) else "1"
-        first = record(model, layer, given, batch_size=4)
-        np.testing.assert_array_equal(np.asarray(given), x)
-        np.testing.assert_array_equal(record(model, layer, given, batch_size=4), first)
-        with torch.no_grad():
-            expected = model(torch.from_numpy(x.copy())).numpy()
-        np.testing.assert_allclose(first, expected, rtol=1e-5, atol=1e-6)
-
-
 # --- without torch ---
 
 
@@ -770,9 +463,9 @@ def test_without_torch():
         "-c",
         "import sys; sys.modules['torch'] = None\n"
         "import numpy as np\n"
-        "from spectral_moments import feature_learning as f\n"
+        "from spectral_moments import feature_learning as f, networks as n\n"
         "split = f.draw_split(np.ones((5, 2)), np.zeros(5, int), 3, 2, 0)\n"
-        "for call in (lambda: f.Networks(2, 3), lambda: f.record(None, '', [1])):\n"
+        "for call in (lambda: f.Networks(2, 3), lambda: n.record(None, '', [1])):\n"
         "    try: call()\n"
         "    except ImportError as error: print(error)\n",
     )
@@ -784,15 +477,18 @@ def test_without_torch():
 TINY = {
     "digits": dict(
         widths=[8, 12],
-        observed={"12": 8},
+        subsets=dict(
+            width=12, neurons=6, epochs=[0, 2], partitions=3, with_error=1, n_permutations=1
+        ),
         n_train=40,
         n_test=30,
         epochs=2,
-        every=1,
-        n_max=2,
+        measured=[0, 1, 2],
+        n_max=4,
         n_permutations=1,
     )
 }
+TRAINED = {"digits": TINY["digits"] | {"subsets": None}}
 
 
 @pytest.fixture
@@ -810,85 +506,115 @@ def results(folder):
 
 def test_study_continues_where_it_stopped(study, tmp_path, monkeypatch):
     whole, parts = tmp_path / "whole", tmp_path / "parts"
-    whole.mkdir()
     run = lambda seeds, parts, output: study.run(
         TINY, seeds, parts=parts, output=output, report=silent
     )
-    run(4, tmp_path / "once", whole)
-    trained, train_group = [], study.train_group
+    run(5, tmp_path / "once", whole)
+    done, run_task = [], study.run_task
 
-    def interrupted(name, settings, seeds, width, *rest):
-        if len(trained) == 3:
+    def interrupted(function, name, settings, seeds, width, *rest):
+        if len(done) == 8:
             raise KeyboardInterrupt
-        trained.append((tuple(seeds), width))
-        return train_group(name, settings, seeds, width, *rest)
+        done.append((tuple(seeds), width))
+        return run_task(function, name, settings, seeds, width, *rest)
 
-    monkeypatch.setattr(study, "train_group", interrupted)
+    monkeypatch.setattr(study, "run_task", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        run(4, parts, tmp_path)
-    assert trained == [((0, 1, 2), 12), ((0, 1, 2), 8), ((3,), 12)]
+        run(5, parts, tmp_path)
+    few = [((seed,), "subsets") for seed in range(4)]
+    assert done == [((0, 1, 2, 3), 12), ((0, 1, 2, 3), 8), *few, ((4,), 12), ((4,), 8)]
     about, _ = results(tmp_path)
-    assert about["digits"]["seeds"] == [0, 1, 2]  # the fourth is not complete
+    assert about["digits"]["seeds"] == [0, 1, 2, 3, 4]
+    assert about["digits"]["subset seeds"] == [0, 1, 2, 3]  # the fifth is not complete
     (parts / ".99-digits_seed3_width8.npz").write_bytes(b"left over")
-    trained.clear()
-    run(4, parts, tmp_path)
-    assert trained == [((3,), 8)]
+    done.clear()
+    run(5, parts, tmp_path)
+    assert done == [((4,), "subsets")]
     about, arrays = results(tmp_path)
-    expected_about, expected = results(whole)
-    assert about["digits"]["seeds"] == expected_about["digits"]["seeds"] == [0, 1, 2, 3]
+    _, expected = results(whole)
+    assert about["digits"]["subset seeds"] == [0, 1, 2, 3, 4]
     assert arrays.keys() == expected.keys()
     for name, values in arrays.items():
-        np.testing.assert_allclose(values, expected[name], rtol=1e-5, err_msg=name)
-    assert arrays["digits ours"].shape == (4, 2, 3, 2)
-    assert arrays["digits ours in part"].shape == (4, 1, 3, 2)
-    trained.clear()
+        np.testing.assert_allclose(values, expected[name], rtol=1e-4, err_msg=name)
+    assert arrays["digits ours"].shape == (5, 2, 3, 4)
+    assert arrays["digits part ours"].shape == (5, 3, 2, 4)
+    assert arrays["digits subsets"].shape == (5, 2, 4, 8, 4)
+    done.clear()
     run(5, parts, tmp_path)
-    assert trained == [((4,), 12), ((4,), 8)]
-    trained.clear()
-    run(5, parts, tmp_path)
-    assert not trained
+    assert not done
     assert (parts / ".gitignore").read_text() == "*\n"
+
+
+def test_what_is_stored_is_used_again(study, tmp_path):
+    study.run(TRAINED, 2, parts=tmp_path / "one", output=tmp_path, report=silent)
+    (tmp_path / "two").mkdir()
+    study.adopt(TRAINED, tmp_path / "two", tmp_path)
+    assert not study.missing(TRAINED, 2, tmp_path / "two")
+    for width in (8, 12):
+        one, two = (
+            study.read_part(tmp_path / name, "digits", TRAINED["digits"], 1, width)
+            for name in ("one", "two")
+        )
+        np.testing.assert_allclose(one["ours"], two["ours"], rtol=1e-6)
+    other = {"digits": TRAINED["digits"] | {"n_train": 39}}
+    (tmp_path / "three").mkdir()
+    study.adopt(other, tmp_path / "three", tmp_path)
+    assert len(study.missing(other, 2, tmp_path / "three")) == 2
+
+
+@pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
+def test_mean_over_subsets_is_the_layer(study):
+    phi = normal((30, 12), 0) * np.arange(1, 13)  # neurons of very different strength
+    settings = TINY["digits"] | {"n_max": 4}
+    settings["subsets"] = settings["subsets"] | {"partitions": 400, "with_error": 0}
+    found = study.measure_layer(phi, settings, (0, 0), True)
+    mean, error = found["finite"].mean(0), found["finite"].std(0) / np.sqrt(800)
+    assert (abs(mean - found["all finite"]) < 4 * error + 1e-9).all()
+    mean, error = found["ours"].mean(0), found["ours"].std(0) / np.sqrt(800)
+    assert (abs(mean - found["all"]) < 4 * error + 1e-9).all()
+    mean, error = found["naive"].mean(0), found["naive"].std(0) / np.sqrt(800)
+    assert (mean - found["all"] > 4 * error)[1:].all()  # negative control
 
 
 def test_parts_of_other_settings_are_not_used(study, tmp_path):
     parts = tmp_path / "parts"
-    study.run(TINY, 1, parts=parts, output=tmp_path, report=silent)
-    assert not study.missing(TINY, 1, parts)
-    longer = {"digits": TINY["digits"] | {"epochs": 3}}
+    study.run(TRAINED, 1, parts=parts, output=tmp_path, report=silent)
+    assert not study.missing(TRAINED, 1, parts)
+    longer = {"digits": TRAINED["digits"] | {"epochs": 3}}
     assert len(study.missing(longer, 1, parts)) == 2
-    wider = {"digits": TINY["digits"] | {"widths": [8, 12, 16]}}
+    wider = {"digits": TRAINED["digits"] | {"widths": [8, 12, 16]}}
     assert [task[-1] for task in study.missing(wider, 1, parts)] == [16]
 
 
 def test_study_file_says_what_it_is(study, tmp_path):
-    study.run(TINY, 1, parts=tmp_path / "parts", output=tmp_path, report=silent)
+    study.run(TRAINED, 1, parts=tmp_path / "parts", output=tmp_path, report=silent)
     about, _ = results(tmp_path)
     assert about["command"] == "python studies/feature_learning.py --seeds 1"
     assert about["versions"].keys() >= {"python", "numpy", "torch"}
-    assert about["digits"]["settings"] == TINY["digits"]
+    assert about["digits"]["settings"] == TRAINED["digits"]
     assert about["digits"]["epochs"] == [0, 1, 2]
     assert all(seconds > 0 for seconds in about["digits"]["seconds"].values())
 
 
 def test_fewer_seeds_do_not_replace_more(study, tmp_path):
     options = dict(parts=tmp_path / "parts", output=tmp_path / "new", report=silent)
-    study.run(TINY, 2, **options)  # which makes the folder
+    study.run(TRAINED, 2, **options)  # which makes the folder
     before = (tmp_path / "new" / "feature_learning.npz").read_bytes()
     with pytest.raises(ValueError, match="holds results of 2 seeds.*--force"):
-        study.run(TINY, 1, **options)
+        study.run(TRAINED, 1, **options)
     for seeds in (0, -1):
         with pytest.raises(ValueError, match="must be at least 1"):
-            study.run(TINY, seeds, force=True, **options)
+            study.run(TRAINED, seeds, force=True, **options)
     assert (tmp_path / "new" / "feature_learning.npz").read_bytes() == before
-    study.run(TINY, 1, force=True, **options)
+    study.run(TRAINED, 1, force=True, **options)
     assert results(tmp_path / "new")[0]["digits"]["seeds"] == [0]
 
 
 @pytest.mark.parametrize("force", [False, True])
 def test_an_interrupted_run_leaves_the_old_results(study, tmp_path, force):
-    study.run(TINY, 2, parts=tmp_path / "parts", output=tmp_path, report=silent)
+    study.run(TRAINED, 2, parts=tmp_path / "parts", output=tmp_path, report=silent)
     _, before = results(tmp_path)
-    longer = {"digits": TINY["digits"] | {"epochs": 3}}  # nothing of it is there
+    longer = {"digits": TRAINED["digits"] | {"epochs": 3}}  # nothing of it is there
     reports = []
 
     def interrupt(*text, **_):
@@ -906,11 +632,11 @@ def test_an_interrupted_run_leaves_the_old_results(study, tmp_path, force):
 
 
 def test_a_study_that_is_stored_is_not_dropped(study, tmp_path):
-    two = {"digits": TINY["digits"], "other": TINY["digits"]}
+    two = {"digits": TRAINED["digits"], "other": TRAINED["digits"]}
     options = dict(parts=tmp_path / "parts", output=tmp_path)
     study.run(two, 1, report=silent, **options)
     said = []
-    study.run(TINY, 1, report=lambda text, **_: said.append(text), **options)
+    study.run(TRAINED, 1, report=lambda text, **_: said.append(text), **options)
     assert "stays as it is" in said[-1]
     assert {"digits", "other"} <= results(tmp_path)[0].keys()
 
@@ -918,7 +644,7 @@ def test_a_study_that_is_stored_is_not_dropped(study, tmp_path):
 @pytest.mark.parametrize("damage", ["empty", "cut", "text", "no settings", "gone"])
 def test_damaged_parts_are_computed_again(study, tmp_path, damage):
     parts = tmp_path / "parts"
-    study.run(TINY, 1, parts=parts, output=tmp_path, report=silent)
+    study.run(TRAINED, 1, parts=parts, output=tmp_path, report=silent)
     _, before = results(tmp_path)
     path = study.part_path(parts, "digits", 0, 8)
     content = path.read_bytes()
@@ -928,15 +654,15 @@ def test_damaged_parts_are_computed_again(study, tmp_path, damage):
     elif damage != "gone":
         damaged = {"empty": b"", "cut": content[: len(content) // 2], "text": b"text"}
         path.write_bytes(damaged[damage])
-    assert [task[2:] for task in study.missing(TINY, 1, parts)] == [([0], 8)]
-    study.run(TINY, 1, parts=parts, output=tmp_path, report=silent)
+    assert [task[3:] for task in study.missing(TRAINED, 1, parts)] == [([0], 8)]
+    study.run(TRAINED, 1, parts=parts, output=tmp_path, report=silent)
     _, after = results(tmp_path)
     for name, values in after.items():
         np.testing.assert_allclose(values, before[name], rtol=1e-5, err_msg=name)
 
 
 def test_command_line_refuses(study, tmp_path, capsys):
-    study.run(TINY, 2, parts=tmp_path / "parts", output=tmp_path, report=silent)
+    study.run(TRAINED, 2, parts=tmp_path / "parts", output=tmp_path, report=silent)
     for seeds, message in (("0", "must be at least 1"), ("1", "holds results of 2 seeds")):
         with pytest.raises(SystemExit):
             study.main(["--seeds", seeds, "--output", str(tmp_path)])
@@ -974,19 +700,20 @@ def test_stored_study(study):
     for name, settings in study.STUDIES.items():
         assert about[name]["settings"] == settings
         seeds, epochs = len(about[name]["seeds"]), len(about[name]["epochs"])
-        assert seeds >= 3 and epochs == settings["epochs"] // settings["every"] + 1
+        assert seeds >= 4 and about[name]["epochs"] == settings["measured"]
         shape = seeds, len(settings["widths"]), epochs
         assert arrays[f"{name} naive"].shape == arrays[f"{name} ours"].shape == (*shape, 7)
         assert arrays[f"{name} powers"].shape == (*shape, 7)
         assert arrays[f"{name} size"].shape == (*shape, 1)
         assert arrays[f"{name} ratio"].shape == (*shape, 2)
         assert arrays[f"{name} loss"].shape == shape
-    assert arrays["fashion ours in part"].shape == (
-        len(about["fashion"]["seeds"]),
-        1,
-        61,
-        7,
+    seeds = len(about["fashion"]["subset seeds"])
+    assert arrays["fashion subsets"].shape == (seeds, 3, 4, 8, 7)
+    assert arrays["fashion part ours"].shape == (seeds, 16, 8, 7)
+    assert all(
+        np.isfinite(values).all()
+        for name, values in arrays.items()
+        if "with error" not in name
     )
-    assert all(np.isfinite(values).all() for values in arrays.values())
     for end in ("json", "npz"):
         assert (RESULTS / f"feature_learning.{end}").stat().st_size < 600_000

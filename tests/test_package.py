@@ -51,11 +51,6 @@ def test_readme():
     assert runner.run(examples).failed == 0
 
 
-def test_version_is_the_one_of_settings():
-    settings = (ROOT / "settings.ini").read_text()
-    assert f"version = {spectral_moments.__version__}\n" in settings
-
-
 def test_every_chapter_is_in_the_book():
     toc = (ROOT / "_toc.yml").read_text()
     for path in (ROOT / "nbs").glob("*.ipynb"):

@@ -6,6 +6,7 @@ import re
 import shutil
 import sys
 import tarfile
+import tomllib
 import zipfile
 from pathlib import Path
 
@@ -52,7 +53,9 @@ def installed(built, tmp_path_factory):
 
 
 def modules():
-    return {f"spectral_moments/{path.name}" for path in ROOT.glob("spectral_moments/*.py")}
+    found = ROOT.glob("spectral_moments/*.py")
+    typed = {"spectral_moments/py.typed", "spectral_moments/__init__.pyi"}
+    return {f"spectral_moments/{path.name}" for path in found} | typed
 
 
 def pictures():
@@ -80,6 +83,73 @@ def test_wheel_has_the_modules_and_nothing_else(built):
     assert names == modules()
     assert b"Requires-Dist: numpy" in metadata
     assert b"License-Expression: Apache-2.0" in metadata
+
+
+def test_metadata_are_accepted_by_an_index(built):
+    "What `twine check --strict` looks at: valid fields, and a description that renders."
+    from packaging.metadata import Metadata
+
+    (wheel,), (sdist,) = built.glob("*.whl"), built.glob("*.tar.gz")
+    with zipfile.ZipFile(wheel) as archive:
+        inside = next(n for n in archive.namelist() if n.endswith(".dist-info/METADATA"))
+        texts = [archive.read(inside)]
+    with tarfile.open(sdist) as archive:
+        inside = f"{sdist.name.removesuffix('.tar.gz')}/PKG-INFO"
+        texts.append(archive.extractfile(inside).read())
+    for text in texts:
+        about = Metadata.from_email(text, validate=True)
+        assert about.description_content_type.startswith("text/markdown")
+        assert about.description.startswith("# spectral_moments\n")
+        assert str(about.version) == version() and about.summary
+        assert about.project_urls and set(about.provides_extra) >= {
+            "plot",
+            "torch",
+            "bench",
+        }
+
+
+def version():
+    return re.search(r"^version = (.+)$", (ROOT / "settings.ini").read_text(), re.M)[1]
+
+
+def test_one_version_everywhere():
+    "settings.ini has it, and export copies it into the package."
+    for name, line in {
+        "spectral_moments/__init__.py": f'__version__ = "{version()}"\n',
+        "CITATION.cff": f"version: {version()}\n",
+        "conda/meta.yaml": f'{{% set version = "{version()}" %}}\n',
+        "CHANGELOG.md": f"## {version()}",
+    }.items():
+        assert line in (ROOT / name).read_text(encoding="utf-8"), name
+
+
+def test_conda_recipe_has_the_same_dependencies():
+    recipe = (ROOT / "conda/meta.yaml").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    for dependency in project["dependencies"]:
+        assert f"    - {dependency.replace('>=', ' >=')}\n" in recipe
+    assert recipe.count("spectral_moments.command_line:main") == 1
+    assert f"summary: {project['description']}\n" in recipe
+
+
+def test_paper_cites_what_there_is():
+    text, known = (ROOT / "paper.md").read_text(), (ROOT / "references.bib").read_text()
+    for key in set(re.findall(r"@([a-z]+\d{4}\w*)", text)):
+        assert f"{{{key}," in known, key
+    for name in set(re.findall(r"`(\d\d_\w+)`", text)):
+        assert (ROOT / f"nbs/{name}.ipynb").exists(), name
+    for part in ("Summary", "Statement of need", "State of the field", "Design"):
+        assert f"\n# {part}\n" in text
+
+
+def test_readme_names_what_there_is():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert text.count("\n") < 120
+    for name in set(re.findall(r"`(?:nbs/)?(\d\d_\w+)(?:\.ipynb)?`", text)):
+        assert (ROOT / f"nbs/{name}.ipynb").exists(), name
+    for link in set(re.findall(r"\]\(([\w./]+)\)", text)):
+        assert (ROOT / link).exists(), link
+    assert "population=(None," in text and "@inproceedings{chun2025," in text
 
 
 def test_sdist_has_what_the_build_needs(built):

@@ -1,61 +1,50 @@
-"""Draw the picture of the README: the dimension of one recording by neurons seen.
+"""Draw the picture of the README: the dimension of a recorded cortex by sites seen.
 
-python tools/readme_picture.py    writes _static/readme.png
+python tools/readme_picture.py    writes _static/readme.png from results/cortex.json
 
-The same content as the first figure of the book (nbs/index.ipynb), on an opaque ground, so
-that it can be read on a light page and on a dark one.
+The numbers are those of the chapter on the recording (nbs/18_cortex.ipynb). The ground is
+opaque, so that the picture can be read on a light page and on a dark one.
 """
 
-import warnings
+import json
+import sys
 from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
-import spectral_moments as sm
 from spectral_moments.figures import line, use_style
 
-NEURONS, REPETITIONS, SEED = np.array([25, 50, 100, 200, 400]), 60, 3
-FILE = Path(__file__).parents[1] / "_static" / "readme.png"
+ROOT = Path(__file__).parents[1]
+FILE, DATA = ROOT / "_static/readme.png", ROOT / "results/cortex.json"
+WAYS = {  # column of the stored sweep: look
+    "naive, one trial": line("naive", label="naive, one trial", linestyle=":"),
+    "naive, mean of 28": line("naive", label="naive, mean of 28 trials"),
+    "halves": line("all_cycles", label="unbiased, trials in two halves"),
+}
 
 
-def dimensions(phi):
-    "Naive and unbiased dimension."
-    a, b = sm.naive(phi, 2)
-    return a**2 / b, sm.estimate(phi, 2).dimension().value
-
-
-def samples(process):
-    "Both dimensions of random subsets of neurons, shape (sizes, repetitions, 2)."
-    rng = np.random.default_rng(SEED)
-    phi = process.sample(200, NEURONS[-1], rng)
-    subsets = lambda Q: (rng.permutation(NEURONS[-1])[:Q] for _ in range(REPETITIONS))
-    return np.array([[dimensions(phi[:, some]) for some in subsets(Q)] for Q in NEURONS])
-
-
-def draw(values, truth, file):
-    "The picture: means as markers, quartiles as bands, the truth dashed."
+def draw(stored, file):
+    "The picture: medians of random subsets of sites as markers, their quartiles as bands."
     use_style()
     mpl.use("Agg")
+    sweep = stored["sweeps"]["IT"]
+    quartiles = [stored["quantiles"].index(q) for q in (0.25, 0.5, 0.75)]
+    sites = [row["shape"][1] for row in sweep["sites"]]
     fig, ax = plt.subplots(figsize=(6.4, 3.2), dpi=150)
-    for i, (method, label) in enumerate(
-        {"naive": "naive: sample covariance", "all_cycles": "unbiased: all cycles"}.items()
-    ):
-        low, high = np.percentile(values[:, :, i], [25, 75], axis=1)
-        style = line(method, label=label)
-        ax.fill_between(NEURONS, low, high, color=style["color"], alpha=0.2, linewidth=0)
-        ax.plot(NEURONS, values[:, :, i].mean(axis=1), **style)
-    ax.axhline(truth, **line("truth"))
-    ax.set(xscale="log", xlabel="neurons seen", ylabel="dimension", ylim=(0, None))
-    ax.set_xticks(NEURONS, NEURONS)
+    for way, style in WAYS.items():
+        rows = np.array([row["quantiles"][way] for row in sweep["sites"]])
+        low, middle, high = rows[:, quartiles].T
+        ax.fill_between(sites, low, high, color=style["color"], alpha=0.2, linewidth=0)
+        ax.plot(sites, middle, **style)
+    ax.set(xscale="log", xlabel="sites seen", ylabel="dimension", ylim=(0, None))
+    ax.set_xticks(sites, sites)
     ax.minorticks_off()
-    ax.legend(loc="lower right")
+    ax.legend(loc="upper left")
     fig.savefig(file, facecolor="white", metadata={"Software": None})
 
 
 if __name__ == "__main__":
-    warnings.simplefilter("ignore", sm.EstimateWarning)  # 25 neurons deserve their doubts
-    process = sm.RBF(3, kernel_cov=0.25)
-    m = process.moments(2)
-    draw(samples(process), m[0] ** 2 / m[1], FILE)
+    data = Path(sys.argv[1]) if sys.argv[1:] else DATA
+    draw(json.loads(data.read_text(encoding="utf-8")), FILE)

@@ -1,0 +1,236 @@
+"""Dimension of parts of a recorded cortex, and of the whole: IT and V4 of two macaques.
+
+Writes results/cortex.json, the figures of the chapter on the recording. Needs the
+recordings: python -m spectral_moments.recordings fetch. Takes ten minutes on one core.
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
+
+import itertools
+import warnings
+
+import numpy as np
+from dimensionality import participation_ratio
+
+from spectral_moments import EstimateWarning, alignments, estimate, naive
+from spectral_moments.recordings import load
+from spectral_moments.similarity import plain_alignment
+
+SEED = 2031
+SYSTEMS = {
+    "IT": ("IT", None),
+    "V4": ("V4", None),
+    "IT, Chabo": ("IT", "Chabo"),
+    "IT, Tito": ("IT", "Tito"),
+    "V4, Chabo": ("V4", "Chabo"),
+    "V4, Tito": ("V4", "Tito"),
+}
+SETTINGS = {
+    "repetitions": 100,  # submatrices of each size
+    "sites": [10, 20, 40, 80, 120],
+    "images": [20, 50, 100, 200, 500, 1000],
+    "shapes": [[20, 20], [50, 40], [100, 80], [400, 80], [1000, 120]],
+    "swept": ["IT", "IT, Tito", "IT, Chabo"],
+    "orders": 4,
+}
+METHODS = ("naive", "kv_row", "kv_col", "all_cycles")
+QUANTILES = [0.1, 0.25, 0.5, 0.75, 0.9]
+
+
+def halves(trials):
+    "Means of the odd and of the even repeats, shape (2, images, sites)."
+    return np.stack([trials[k::2].mean(axis=0, dtype=float) for k in (0, 1)])
+
+
+def ratio(m):
+    "m(1)^2 / m(2)."
+    return m[0] ** 2 / m[1]
+
+
+def dimensions(pair, one):
+    "m(1), m(2), dimension from two halves; naive dimension of their mean and of one trial."
+    est = estimate(pair, 2, center=True)
+    plain = [ratio(naive(x - x.mean(axis=0), 2)) for x in (pair.mean(axis=0), one)]
+    return [*est.values, est.dimension().value, *plain]
+
+
+def drawn(pair, one, shape, seed):
+    "The same of a random submatrix."
+    rng = np.random.default_rng(seed)
+    rows, columns = (rng.permutation(size)[:part] for size, part in zip(one.shape, shape))
+    part = rows[:, None], columns
+    return dimensions(pair[:, *part], one[part])
+
+
+def swept(run, name, pair, one, shape):
+    "Many submatrices of one size."
+    count, shape = run.settings["repetitions"], tuple(shape)
+    place = list(SYSTEMS).index(name)
+    task = lambda i: drawn(pair, one, shape, [run.seed, place, *shape, i])
+    found = np.array(run.repeat(f"{name} {shape}", task, count), dtype=float)
+    mean, error = found[:, :2].mean(axis=0), found[:, :2].std(axis=0, ddof=1) / count**0.5
+    spread = np.nanquantile(found[:, 2:], QUANTILES, axis=0)
+    keys = ("halves", "naive, mean of 28", "naive, one trial")
+    return {
+        "shape": shape,
+        "moments": mean,
+        "moments_error": error,
+        "dimension_of_means": ratio(mean),
+        "undefined": int(np.isnan(found[:, 2]).sum()),
+        "quantiles": dict(zip(keys, spread.T)),
+        "means": dict(zip(keys, np.nanmean(found[:, 2:], axis=0))),
+        "first": [x if np.isfinite(x) else None for x in found[0]],
+    }
+
+
+def sweeps(run, name, trials):
+    "Submatrices with all images, with all sites, and with few of both."
+    pair, one = halves(trials), trials[0].astype(float)
+    P, Q = one.shape
+    shapes = {
+        "sites": [(P, q) for q in run.settings["sites"] if q < Q],
+        "images": [(p, Q) for p in run.settings["images"]],
+        "both": [shape for shape in run.settings["shapes"] if shape[1] < Q],
+    }
+    found = {
+        kind: [swept(run, name, pair, one, shape) for shape in sizes]
+        for kind, sizes in shapes.items()
+    }
+    whole = dimensions(pair, one)
+    return found | {"shape": [P, Q], "whole": whole}
+
+
+def packed(est):
+    "An estimate as JSON holds it, without the replicates."
+    keys = ("values", "stderr", "covariance", "stderr_rows", "stderr_columns")
+    plain = {key: np.asarray(getattr(est, key)).tolist() for key in keys}
+    about = dict(methods=est.methods, shape=est.shape, center=est.center, notes=est.notes)
+    return plain | about | {"dimension": list(est.dimension())}
+
+
+def look(trials):
+    "Share of each site's variance that repeats; mean product of repeats by distance."
+    x = trials - trials.mean(axis=1, keepdims=True, dtype=float)
+    T, (a, b) = len(x), halves(x)
+    share = (a * b).mean(axis=0) / (x**2).mean(axis=(0, 1))
+    flat = x.reshape(T, -1)
+    products = flat @ flat.T / flat.shape[1]
+    by_distance = [np.diagonal(products, k).mean() for k in range(1, T)]
+    return {
+        "mean": [*np.quantile(trials.mean(axis=1), [0, 0.5, 1])],
+        "sd": [*np.quantile(trials.std(axis=1), [0, 0.5, 1])],
+        "share": np.sort(share),
+        "by_distance": by_distance,
+    }
+
+
+def ways(trials):
+    "Dimension by three kinds of data and four estimators, and by two other packages."
+    pair, one = halves(trials), trials[0].astype(float)
+    data = {"one trial": one, "mean of 28": pair.mean(axis=0), "two halves": pair}
+    options = dict(center=True, stderr=False, random_state=0)
+    found = {
+        name: [estimate(x, 2, method=m, **options).dimension().value for m in METHODS]
+        for name, x in data.items()
+    }
+    x, y = pair - pair.mean(axis=1, keepdims=True)
+    axes = np.linalg.svd(x, full_matrices=False)[2].T
+    variances = ((x @ axes) * (y @ axes)).mean(axis=0)
+    found["cvPCA"] = variances.sum() ** 2 / (variances**2).sum()
+    found["dimensionality, mean of 28"] = participation_ratio(data["mean of 28"])
+    found["dimensionality, two halves"] = participation_ratio(*pair)
+    return found
+
+
+def splits(trials):
+    "Dimension from odd and even repeats, and from the first and the last half of them."
+    late = np.stack([x.mean(axis=0, dtype=float) for x in np.split(trials, 2)])
+    return [estimate(x, 2, center=True).dimension().value for x in (halves(trials), late)]
+
+
+def choices(pair, objects):
+    "Dimension and error by what counts as a sample."
+    P, Q = pair.shape[1:]
+    options = [
+        {},
+        {"groups": objects},
+        {"population": (P, None)},
+        {"population": (None, Q)},
+    ]
+    common = dict(center=True, random_state=0)
+    found = [estimate(pair, 2, **common, **option).dimension() for option in options]
+    return [number for each in found for number in each]
+
+
+def parts(est):
+    "Dimension, and dimensions without each image and without each site."
+    return est.dimension().value, *(ratio(side) for side in est.replicates)
+
+
+def difference(one, other):
+    "Difference of two dimensions from the same images, and its error."
+    (a, rows_a, columns_a), (b, rows_b, columns_b) = map(parts, (one, other))
+    sides = rows_a - rows_b, columns_a, columns_b
+    return a - b, sum((len(x) - 1) * x.var() for x in sides) ** 0.5
+
+
+def answers(trials, objects):
+    "The small tables of the chapter."
+    single = {name: x for name, x in trials.items() if "," in name}
+    est = {k: estimate(halves(x), 2, center=True) for k, x in single.items()}
+    pairs = [(x, y) for x, y in itertools.combinations(est, 2)]
+    alike = lambda x, y: x[:2] == y[:2] or x[4:] == y[4:]  # the same area or animal
+    return {
+        "ways": ways(trials["IT"]),
+        "plain": {
+            f"{x} - {y}": plain_alignment(single[x].mean(axis=0), single[y].mean(axis=0))
+            for x in single
+            for y in single
+        },
+        "splits": {name: splits(x) for name, x in single.items()},
+        "choices": {name: choices(halves(x), objects) for name, x in single.items()},
+        "differences": {
+            f"{x} - {y}": difference(est[x], est[y]) for x, y in pairs if alike(x, y)
+        },
+    }
+
+
+def measure(run):
+    "The estimates of all systems, their alignments, and the sweeps."
+    warnings.simplefilter("ignore", EstimateWarning)  # small submatrices are noted
+    trials = {name: load(*which).trials for name, which in SYSTEMS.items()}
+    options = dict(center=True, method="all_cycles")
+    whole = lambda x: packed(estimate(halves(x), run.settings["orders"], **options))
+    estimates = {k: run.once(f"estimate {k}", whole, x) for k, x in trials.items()}
+    single = {name: x for name, x in trials.items() if "," in name}
+    aligned = lambda: {
+        " - ".join(pair): found.to_dict()
+        for pair, found in alignments(single, random_state=0).pairs.items()
+    }
+    about = {
+        "quantiles": QUANTILES,
+        "columns": ["m(1)", "m(2)", "halves", "naive, mean of 28", "naive, one trial"],
+        "look": {name: run.once(f"look {name}", look, x) for name, x in single.items()},
+        "estimates": estimates,
+        "alignments": run.once("alignments", aligned),
+        "answers": run.once("answers", answers, trials, load("IT").objects),
+    }
+    found = {name: sweeps(run, name, trials[name]) for name in run.settings["swept"]}
+    return about | {"sweeps": found}
+
+
+QUICK = {
+    "repetitions": 2,
+    "sites": [10],
+    "images": [20],
+    "shapes": [[20, 20]],
+    "swept": ["V4, Tito"],
+    "orders": 2,
+}
+
+if __name__ == "__main__":
+    from common import main
+
+    raise SystemExit(main(__file__, __doc__, measure, SETTINGS, SEED, quick=QUICK))

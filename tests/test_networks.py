@@ -1,0 +1,690 @@
+"""Networks: models of every shape, hooks without a trace, a dimension with a gradient."""
+
+import copy
+import io
+import math
+
+import numpy as np
+import pytest
+import torch
+from conftest import normal
+
+import spectral_moments as sm
+from spectral_moments.networks import (
+    POSITIONS,
+    Activations,
+    differentiable_dimension,
+    record,
+    rms_normalized,
+)
+
+ignore_doubts = pytest.mark.filterwarnings("ignore::spectral_moments.EstimateWarning")
+
+
+# --- record ---
+
+
+class Named(torch.nn.Module):
+    "Layers of many kinds; `unused` is never called, `twice` is called twice."
+
+    def __init__(self):
+        super().__init__()
+        self.body = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ReLU(inplace=True))
+        self.norm = torch.nn.BatchNorm1d(7)
+        self.drop = torch.nn.Dropout(0.5)
+        self.twice = torch.nn.Identity()
+        self.unused = torch.nn.Linear(2, 2)
+
+    def forward(self, x):
+        return self.twice(self.twice(self.drop(self.norm(self.body(x)))))
+
+
+@pytest.fixture
+def model():
+    torch.manual_seed(0)
+    return Named()
+
+
+def test_names_and_modules(model):
+    x = torch.randn(9, 5)
+    linear = model.body[0](x).detach().double().numpy()
+    for layer in ("body.0", model.body[0]):
+        phi = record(model, layer, x)
+        assert phi.dtype == np.float64 and phi.shape == (9, 7)
+        np.testing.assert_array_equal(phi, linear)  # though the next layer is in place
+    np.testing.assert_array_equal(record(model, "body", x), linear.clip(0))
+    np.testing.assert_array_equal(
+        record(model, "", x), model.eval()(x).detach().double().numpy()
+    )
+
+
+def test_model_is_left_as_it_was(model):
+    model.norm.eval()  # a frozen part in a model that trains
+    state = {name: value.clone() for name, value in model.state_dict().items()}
+    calls = []
+    model.norm.register_forward_hook(lambda *_: calls.append(1))
+    a, b = (record(model, "drop", torch.randn(4, 5)) for _ in range(2))
+    record(model, "norm", torch.randn(4, 5))
+    assert model.training and model.drop.training and not model.norm.training
+    assert all((value == state[name]).all() for name, value in model.state_dict().items())
+    assert len(calls) == 3 and len(model.norm._forward_hooks) == 1
+    assert not model.drop._forward_hooks
+    assert all(parameter.grad is None for parameter in model.parameters())
+    assert torch.is_grad_enabled() and (a != b).any()
+
+
+def test_hook_is_removed_after_an_error(model):
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        record(model, "body.0", torch.randn(4, 6))
+
+    class Stop(BaseException):
+        pass
+
+    def stop(*_):
+        raise Stop
+
+    handle = model.drop.register_forward_hook(stop)
+    with pytest.raises(Stop):
+        record(model, "norm", torch.randn(4, 5))
+    handle.remove()
+    for part in model.modules():
+        assert not part._forward_hooks and part.training
+    assert torch.is_grad_enabled()
+
+
+@pytest.mark.parametrize("batch_size", [1, 3, 10, 11, 1000])
+def test_batches_do_not_matter(model, batch_size):
+    x = normal((11, 5), 0)
+    np.testing.assert_allclose(
+        record(model, "norm", x, batch_size=batch_size),
+        record(model, "norm", x),
+        rtol=1e-4,
+        atol=1e-6,
+    )
+
+
+@pytest.mark.parametrize(
+    "dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16]
+)
+def test_precisions(dtype):
+    layer = torch.nn.Linear(3, 2, bias=False).to(dtype)
+    x = torch.randn(6, 3, dtype=torch.float64)
+    phi = record(torch.nn.Sequential(layer), "0", x)
+    assert phi.dtype == np.float64
+    np.testing.assert_array_equal(phi, layer(x.to(dtype)).detach().double().numpy())
+
+
+def test_kinds_of_inputs():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4))
+    x = normal((8, 3), 0)
+    expected = record(model, "0", x)
+    frozen = x.copy()
+    frozen.flags.writeable = False
+    for same in (x.tolist(), frozen, np.asfortranarray(x), x[::-1][::-1], torch.tensor(x)):
+        np.testing.assert_array_equal(record(model, "0", same), expected)
+    words = torch.nn.Sequential(torch.nn.Embedding(10, 4))
+    phi = record(words, "0", np.arange(6).reshape(3, 2), positions="mean", feature_axis=-1)
+    assert phi.shape == (3, 4)
+    bare = torch.nn.Sequential(torch.nn.ReLU())  # a model without parameters
+    np.testing.assert_array_equal(record(bare, "0", x), x.clip(0))
+
+
+def test_positions():
+    conv = torch.nn.Sequential(torch.nn.Conv2d(2, 3, 2))
+    x = torch.randn(5, 2, 4, 6)
+    out = conv(x).detach().double().numpy()  # (5, 3, 3, 5)
+    patches = out.transpose(0, 2, 3, 1).reshape(5, 15, 3)
+    found = {p: record(conv, "0", x, positions=p, random_state=0) for p in POSITIONS}
+    np.testing.assert_array_equal(found["features"], patches.reshape(5, 45))
+    np.testing.assert_array_equal(found["inputs"], patches.reshape(75, 3))
+    np.testing.assert_allclose(found["mean"], out.mean(axis=(2, 3)), rtol=1e-12)
+    for row, image in zip(found["sample"], patches, strict=True):
+        assert (row == image).all(axis=1).any()
+    same, other = (
+        record(conv, "0", x, positions="sample", random_state=s, batch_size=2)
+        for s in (0, 1)
+    )
+    np.testing.assert_allclose(same, found["sample"], atol=1e-5)  # for every batch size
+    assert (same != other).any()
+
+
+def test_sampled_positions_are_uniform():
+    x = torch.arange(6.0).expand(3000, 1, 6)
+    same = torch.nn.Sequential(torch.nn.Identity())
+    phi = record(same, "0", x, positions="sample", feature_axis=1, random_state=0)
+    counts = np.bincount(phi[:, 0].astype(int), minlength=6)
+    assert (abs(counts - 500) < 100).all()  # 4.9 standard deviations
+
+
+def test_feature_axis_of_three_axes():
+    conv = torch.nn.Sequential(torch.nn.Conv1d(2, 3, 2))
+    x = torch.randn(5, 2, 4)
+    same = torch.nn.Sequential(torch.nn.Identity())  # may be anything
+    with pytest.raises(
+        ValueError, match=r"\(5, 2, 4\).*feature_axis=1 \(Conv1d\) or -1 \(transformer\)"
+    ):
+        record(same, "0", x, positions="mean")
+    phi = record(conv, "0", x, positions="mean")  # the kind of module tells
+    np.testing.assert_array_equal(
+        phi, record(conv, "0", x, positions="mean", feature_axis=1)
+    )
+    np.testing.assert_allclose(phi, conv(x).detach().double().mean(dim=2), rtol=1e-12)
+    deep = torch.nn.Sequential(torch.nn.Conv2d(1, 3, 2))
+    x = torch.randn(4, 1, 3, 3)
+    one, other = (
+        record(deep, "0", x, positions="mean", **axis) for axis in ({}, {"feature_axis": 1})
+    )
+    np.testing.assert_array_equal(one, other)
+
+
+def test_complex_outputs():
+    class Fourier(torch.nn.Module):
+        def forward(self, x):
+            return torch.fft.fft(x)
+
+    with pytest.raises(TypeError, match="layer '0' returns complex numbers"):
+        record(torch.nn.Sequential(Fourier()), "0", torch.randn(3, 4))
+
+
+def test_integer_inputs():
+    pixels = np.random.default_rng(0).integers(0, 256, (3, 1, 4, 4)).astype(np.uint8)
+    for model in (
+        torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2), torch.nn.Flatten()),
+        torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(16, 2)),
+    ):
+        for inputs in (pixels, torch.tensor(pixels), torch.tensor(pixels).long()):
+            with pytest.raises(TypeError, match=r"inputs.float\(\) / 255"):
+                record(model, "1", inputs)
+        record(model, "1", pixels / 255)
+        record(model, "1", torch.tensor(pixels).float() / 255)
+    wrong = torch.nn.Sequential(torch.nn.Linear(3, 2))
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        record(wrong, "0", torch.randn(4, 5))  # an error of another kind stays
+
+
+def test_every_name_of_a_shared_layer():
+    shared = torch.nn.Linear(3, 3)
+    model = torch.nn.ModuleDict({"left": shared, "right": shared})
+    model.forward = lambda x: model["right"](x)
+    x = torch.randn(4, 3)
+    expected = record(model, "left", x)
+    np.testing.assert_array_equal(record(model, "right", x), expected)
+    with pytest.raises(ValueError, match="its layers are 'left', 'right'"):
+        record(model, "middle", x)
+
+
+@pytest.mark.parametrize("position", POSITIONS)
+def test_tokens_and_volumes(position):
+    rows = {"inputs": 3, "features": 1}.get(position, 1)
+    columns = {"features": 3}.get(position, 1)
+    tokens = torch.nn.Sequential(torch.nn.Linear(4, 6))
+    phi = record(tokens, "0", torch.randn(5, 3, 4), positions=position, feature_axis=-1)
+    assert phi.shape == (5 * rows, 6 * columns)
+    volume = torch.nn.Sequential(torch.nn.Conv3d(1, 6, (1, 2, 2)))
+    phi = record(volume, "0", torch.randn(5, 1, 3, 2, 2), positions=position)
+    assert phi.shape == (5 * rows, 6 * columns)
+
+
+def test_a_matrix_needs_no_positions():
+    model = torch.nn.Sequential(torch.nn.Linear(2, 2))
+    x = torch.randn(4, 2)
+    for positions in (None, *POSITIONS):
+        np.testing.assert_array_equal(
+            record(model, "0", x, positions=positions), record(model, "0", x)
+        )
+    with pytest.raises(ValueError, match="positions = 'channels' must be one of"):
+        record(model, "0", x, positions="channels")
+
+
+def test_record_messages(model):
+    x = torch.randn(4, 5)
+    with pytest.raises(
+        ValueError, match="'head' is not in the model; its layers are 'body', 'body.0'"
+    ):
+        record(model, "head", x)
+    with pytest.raises(ValueError, match="layer = a Linear is not in the model"):
+        record(model, torch.nn.Linear(2, 2), x)
+    with pytest.raises(ValueError, match="layer 'unused' was not called in one pass"):
+        record(model, "unused", x)
+    with pytest.raises(ValueError, match="layer 'twice' was called 2 times"):
+        record(model, "twice", x)
+    with pytest.raises(ValueError, match="inputs is empty"):
+        record(model, "body", x[:0])
+    with pytest.raises(ValueError, match="inputs is empty"):
+        record(model, "body", torch.tensor(1.0))
+    with pytest.raises(ValueError, match="batch_size"):
+        record(model, "body", x, batch_size=0)
+    with pytest.raises(TypeError, match="model is a function, not a torch.nn.Module"):
+        record(lambda x: x, "body", x)
+    recurrent = torch.nn.Sequential(torch.nn.LSTM(5, 3))
+    with pytest.raises(ValueError, match="LSTM with batch_first=False"):
+        record(recurrent, "0", torch.randn(4, 2, 5), positions="sample")
+    flat = torch.nn.Sequential(torch.nn.Flatten(0))
+    with pytest.raises(ValueError, match=r"returned shape \(20,\); its first axis"):
+        record(flat, "0", x)
+    conv = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 2))
+    with pytest.raises(
+        ValueError, match="positions = 'features', 'inputs', 'sample', 'mean'"
+    ):
+        record(conv, "0", torch.randn(3, 1, 4, 4))
+    with pytest.raises(ValueError, match="positions = 'channels' must be one of"):
+        record(conv, "0", torch.randn(3, 1, 4, 4), positions="channels")
+    with pytest.raises(ValueError, match="feature_axis = 4"):
+        record(conv, "0", torch.randn(3, 1, 4, 4), positions="mean", feature_axis=4)
+    with pytest.raises(ValueError, match="feature_axis = 0"):
+        record(conv, "0", torch.randn(3, 1, 4, 4), positions="mean", feature_axis=0)
+
+
+def test_normalised():
+    model = torch.nn.Sequential(torch.nn.Linear(3, 4))
+    x = torch.randn(7, 3)
+    phi = record(model, "0", x, normalize=True)
+    assert np.mean(phi**2) == pytest.approx(1)
+    np.testing.assert_allclose(phi, rms_normalized(record(model, "0", x)))
+    for scale in (1e-300, 1e300):
+        np.testing.assert_allclose(rms_normalized(phi * scale), phi, rtol=1e-12)
+    with pytest.raises(ValueError, match="the largest entry of phi is 0.0.*dead"):
+        rms_normalized(np.zeros((2, 2)))
+    with pytest.raises(ValueError, match="nan"):
+        rms_normalized(np.array([[1.0, np.nan]]))
+
+
+class Overwriting(torch.nn.Module):
+    "Changes what it is given before anything else."
+
+    def __init__(self):
+        super().__init__()
+        self.layer = torch.nn.Linear(5, 4)
+
+    def forward(self, x):
+        return self.layer(x.mul_(3).add_(1))
+
+
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+@pytest.mark.parametrize("kind", ["array", "tensor", "read-only"])
+def test_record_leaves_its_inputs_alone(kind, dtype):
+    models = (
+        Overwriting(),
+        torch.nn.Sequential(torch.nn.ReLU(inplace=True), torch.nn.Linear(5, 4)),
+    )
+    for model in models:
+        model = model.to(torch.float32 if dtype == "f4" else torch.float64)
+        x = normal((11, 5)).astype(dtype)
+        given = torch.from_numpy(x.copy()) if kind == "tensor" else x.copy()
+        if kind == "read-only":
+            given.flags.writeable = False
+        layer = "layer" if isinstance(model, Overwriting) else "1"
+        first = record(model, layer, given, batch_size=4)
+        np.testing.assert_array_equal(np.asarray(given), x)
+        np.testing.assert_array_equal(record(model, layer, given, batch_size=4), first)
+        with torch.no_grad():
+            expected = model(torch.from_numpy(x.copy())).numpy()
+        np.testing.assert_allclose(first, expected, rtol=1e-5, atol=1e-6)
+
+
+# --- arrays that know their groups ---
+
+
+def test_groups_follow_their_rows():
+    phi = Activations(normal((6, 5), 0), np.repeat([0, 1, 2], 2), np.arange(5) % 3)
+    assert phi[[4, 0]].groups.tolist() == [2, 0] and phi[[4, 0]].shape == (2, 5)
+    some = phi[np.array([True, False, True, True, False, False]), 1:3]
+    assert some.groups.tolist() == [0, 1, 1] and some.column_groups.tolist() == [1, 2]
+    square = phi[np.ix_([5, 1], [0, 4])]
+    assert square.groups.tolist() == [2, 0] and square.column_groups.tolist() == [0, 1]
+    for turned in (phi.T, phi.transpose(), np.transpose(phi)):
+        assert turned.groups.tolist() == [0, 1, 2, 0, 1] and turned.shape == (5, 6)
+    assert (phi + 1).groups is phi.groups and phi.copy().groups is phi.groups
+    assert type(phi[0]) is np.ndarray and isinstance(phi[0, 0], float)
+    assert phi.mean(0).groups is None and phi.reshape(5, 6).groups is None
+
+
+@ignore_doubts
+def test_estimate_uses_the_groups():
+    conv = torch.nn.Sequential(torch.nn.Conv2d(1, 6, 2), torch.nn.ReLU())
+    x = torch.randn(12, 1, 4, 4) + torch.randn(12, 1, 1, 1)
+    options = dict(random_state=0)
+    for positions, name in (("inputs", "groups"), ("features", "column_groups")):
+        phi = record(conv, "1", x, positions=positions)
+        found = sm.estimate(phi, 3, **options)
+        given = {name: getattr(phi, name)}
+        told = sm.estimate(np.asarray(phi), 3, **given, **options)
+        np.testing.assert_allclose(found.values, told.values, rtol=1e-12)
+        np.testing.assert_allclose(found.stderr, told.stderr, rtol=1e-12)
+        plain = sm.estimate(np.asarray(phi), 3, **options)
+        assert found.methods[1] == "blocks" and plain.methods[1] == "all_cycles"
+        assert sm.participation_ratio(phi, random_state=0) == found.dimension()
+
+
+# --- watch ---
+
+
+class Many(torch.nn.Module):
+    "One activation in many places, a tuple, a part that is called by itself."
+
+    def __init__(self):
+        super().__init__()
+        self.first, self.act = torch.nn.Linear(5, 9), torch.nn.ReLU()
+        self.last = torch.nn.Linear(9, 9)
+        self.cells = torch.nn.LSTM(3, 7, batch_first=True)
+
+    def forward(self, x):
+        x = self.act(self.last(self.act(self.first(x))))
+        return self.cells(x.reshape(-1, 3, 3))[0]
+
+
+def hooks(model):
+    parts = (part.__dict__ for part in model.modules())
+    return sum(len(p["_forward_hooks"]) + len(p["_forward_pre_hooks"]) for p in parts)
+
+
+def test_everything_is_kept_if_there_is_room():
+    torch.manual_seed(0)
+    model, x = Many(), torch.randn(50, 5)
+    with sm.watch(model, ["act", "cells", model.last], random_state=0) as seen:
+        assert hooks(model) == 5
+        for batch in x.split(20):
+            model(batch)
+    assert hooks(model) == 0
+    assert seen.n_inputs == dict.fromkeys(("act", "last", "act (call 2)", "cells"), 50)
+    first = model.act(model.first(x)).detach().double().numpy()
+    kept = seen.sample("act")
+    assert kept.shape == first.shape and kept.groups is None
+    np.testing.assert_allclose(
+        np.sort(kept.sum(1)), np.sort(first.sum(1)), rtol=1e-5, atol=1e-6
+    )
+    np.testing.assert_allclose(np.sort(kept.sum(0)), np.sort(first.sum(0)), rtol=1e-5)
+
+
+@ignore_doubts
+def test_answers_are_those_of_the_sample():
+    torch.manual_seed(0)
+    model, x = Many(), torch.randn(40, 5)
+    with sm.watch(model, ["act", "last"], n_max=2, random_state=0) as seen:
+        model(x)
+    phi, psi = (np.asarray(record(model, name, x)) for name in ("first", "last"))
+    full = sm.estimate(psi, 2, center=True)
+    found = seen.estimates()["last"]
+    np.testing.assert_allclose(found.values, full.values, rtol=1e-6)
+    np.testing.assert_allclose(found.stderr, full.stderr, rtol=1e-6)
+    assert seen.dimension()["last"] == pytest.approx(full.dimension(), rel=1e-6)
+    table = seen.dimension()
+    assert str(table).count("\n") == 3 and "<table>" in table._repr_html_()
+    assert table.to_frame().shape == (3, 2) and table.values.shape == (3,)
+    together = seen.alignments()["act", "last"]
+    direct = sm.alignment(phi.clip(0), psi)
+    assert together.value == pytest.approx(direct.value, rel=1e-6)
+    finite = seen.estimates(finite=True)["last"]
+    assert (finite.stderr_columns < 1e-9).all()  # all of the units were seen
+    seen.reset()
+    with pytest.raises(ValueError, match="layer 'act' was not called"):
+        seen.estimates()
+
+
+def test_training_is_the_same_to_the_last_bit():
+    def trained(watched):
+        torch.manual_seed(1)
+        model = torch.nn.Sequential(
+            torch.nn.Linear(5, 8), torch.nn.BatchNorm1d(8), torch.nn.Dropout(0.3)
+        )
+        adam = torch.optim.Adam(model.parameters())
+        seen = sm.watch(model, ["0", "2"], inputs=20, units=4)
+        if watched:
+            seen.__enter__()
+        for _ in range(30):
+            adam.zero_grad()
+            model(torch.randn(16, 5)).square().mean().backward()
+            adam.step()
+        if watched:
+            seen.__exit__()
+        assert model.training and torch.is_grad_enabled()
+        return torch.cat([x.flatten().double() for x in model.state_dict().values()])
+
+    assert torch.equal(trained(False), trained(True))
+
+
+def test_hooks_are_removed_on_any_exit():
+    model = Many()
+    for error in (RuntimeError, KeyboardInterrupt, GeneratorExit):
+        with pytest.raises(error), sm.watch(model, "act"):
+            raise error
+        assert hooks(model) == 0
+    with pytest.raises(RuntimeError, match="shapes"), sm.watch(model, "act") as seen:
+        model(torch.randn(3, 4))
+    assert hooks(model) == 0
+    with seen, pytest.raises(RuntimeError, match="already open"):
+        seen.__enter__()
+    assert hooks(model) == 0
+    model(torch.randn(3, 5))
+    assert seen._number == 1  # nothing is seen outside
+
+
+def test_copies_of_the_model_are_not_watched():
+    model, x = torch.nn.Sequential(torch.nn.Linear(5, 8)), torch.randn(10, 5)
+    with sm.watch(model, "0") as seen:
+        other, file = copy.deepcopy(model), io.BytesIO()
+        torch.save(model, file)
+        other(x)
+        file.seek(0)
+        torch.load(file, weights_only=False)(x)
+    assert seen.n_inputs == {}
+
+
+def test_parts_that_are_called_by_themselves_and_checkpoints():
+    from torch.utils.checkpoint import checkpoint
+
+    model, x = Many(), torch.randn(10, 5, requires_grad=True)
+    with sm.watch(model, "first") as seen:
+        model.first(x)
+        model.first(x[:5])
+        checkpoint(model.first, x, use_reentrant=False).sum().backward()
+    assert seen.n_inputs == {"first": 25}
+
+
+@pytest.mark.parametrize("how", ["function", "method"])
+def test_compiled(how):
+    torch.manual_seed(0)
+    plain = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Tanh())
+    model, x = plain, torch.randn(30, 5)
+    if how == "function":
+        model = torch.compile(plain, backend="eager")
+    else:
+        model.compile(backend="eager")
+    model(x)
+    with sm.watch(model, ["1", ""], random_state=0) as seen:
+        model(x)
+    expected = plain.forward(x).detach().double().numpy()
+    for name in ("1", "the model itself"):
+        kept = seen.sample(name)
+        np.testing.assert_allclose(
+            np.sort(kept.sum(1)), np.sort(expected.sum(1)), rtol=1e-4
+        )
+    np.testing.assert_allclose(record(model, "1", x), expected, rtol=1e-5, atol=1e-6)
+    assert hooks(plain) == 0
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float64])
+def test_watch_in_other_precisions(dtype):
+    model = torch.nn.Sequential(torch.nn.Linear(5, 8)).to(dtype)
+    with sm.watch(model, "0") as seen:
+        model(torch.randn(30, 5).to(dtype))
+    assert seen.sample("0").dtype == np.float64
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_watch_positions(positions):
+    conv = torch.nn.Sequential(torch.nn.Conv2d(1, 6, 2))
+    x = torch.randn(40, 1, 4, 5)
+    options = dict(positions=positions, inputs=24, units=10, random_state=0)
+    with sm.watch(conv, "0", **options) as seen:
+        for batch in x.split(16):
+            conv(batch)
+    phi, out = seen.sample("0"), conv(x).detach().double().numpy()
+    shape = {"inputs": (24, 6), "features": (24, 10)}.get(positions, (24, 6))
+    assert phi.shape == shape
+    known = set(np.round(out.ravel(), 5))
+    if positions != "mean":
+        assert set(np.round(phi.ravel(), 5)) <= known
+    if positions == "inputs":
+        assert (
+            len(set(phi.groups)) == 6
+            and (np.bincount(np.unique(phi.groups, return_inverse=True)[1]) == 4).all()
+        )
+    else:
+        assert phi.groups is None
+    assert (phi.column_groups is not None) == (positions == "features")
+
+
+def test_select_and_dicts():
+    class Answer(torch.nn.Module):
+        def forward(self, x):
+            return {"note": "text", "hidden": x * 2, "more": (x[:, :3], None)}
+
+    model, x = torch.nn.Sequential(Answer()), torch.randn(9, 5)
+    with (
+        sm.watch(model, "0") as seen,
+        sm.watch(model, "0", select=lambda out: out["more"]) as other,
+    ):
+        model(x)
+    assert seen.sample("0").shape == (9, 5) and other.sample("0").shape == (9, 3)
+    with (
+        pytest.raises(TypeError, match="without a tensor"),
+        sm.watch(model, "0", select=lambda out: "text"),
+    ):
+        model(x)
+
+
+def test_watch_messages():
+    model = Many()
+    with pytest.raises(ValueError, match="layer = 'frist' is not in the model"):
+        sm.watch(model, "frist")
+    with pytest.raises(ValueError, match="layers is empty"):
+        sm.watch(model, [])
+    with pytest.raises(ValueError, match="positions = 'channels'"):
+        sm.watch(model, "act", positions="channels")
+    with pytest.raises(ValueError, match="units"):
+        sm.watch(model, "act", units=0)
+    same = torch.nn.Sequential(torch.nn.Identity())
+    with sm.watch(same, "0"):
+        same(torch.randn(4, 3))
+        with pytest.raises(ValueError, match="every pass needs the same"):
+            same(torch.randn(4, 5))
+    with sm.watch(model, ["first", "cells"]) as seen:
+        model.first(torch.randn(9, 5))
+        model.cells(torch.randn(9, 2, 3))
+    with pytest.raises(ValueError, match="0 inputs in common"):
+        seen.alignments()
+
+
+# --- a dimension with a gradient ---
+
+
+@ignore_doubts
+@pytest.mark.parametrize("shape", [(5, 9), (9, 5), (4, 2)])
+@pytest.mark.parametrize("center", [True, False])
+def test_dimension_agrees_with_all_cycles(shape, center):
+    x = torch.tensor(normal(shape, 1) + 0.5, requires_grad=True)
+    assert torch.autograd.gradcheck(lambda z: differentiable_dimension(z, center=center), x)
+    top = unbiased_square(x.detach().numpy(), center)
+    bottom = sm.all_cycles(x.detach().numpy(), 2, center=center)[1]
+    found = differentiable_dimension(x, center=center).item()
+    assert found == pytest.approx(top / bottom, rel=1e-9)
+
+
+def unbiased_square(x, center):
+    "Direct sum of the unbiased estimate of m(1)^2."
+    from itertools import permutations
+
+    values = []
+    for rows in permutations(x, 4 if center else 2):
+        each = (
+            [(rows[0] - rows[1]) ** 2 / 2, (rows[2] - rows[3]) ** 2 / 2]
+            if center
+            else ([row**2 for row in rows])
+        )
+        both = np.outer(*each)
+        values.append((both.sum() - np.trace(both)) / (both.size - len(both)))
+    return np.mean(values)
+
+
+@ignore_doubts
+def test_moments_have_gradients():
+    x = torch.tensor(normal((9, 6), 0), requires_grad=True)
+    for center in (True, False):
+        assert torch.autograd.gradcheck(
+            lambda z, center=center: sm.all_cycles(z, 3, center=center), x
+        )
+
+
+def test_sizes_and_messages():
+    x = torch.randn(40, 3) @ torch.randn(3, 30)
+    value = differentiable_dimension(x)
+    assert value.dtype == torch.float64 and 1 < value < 4
+    for scale in (1e-30, 1e30):
+        y = (x * scale).requires_grad_()
+        again = differentiable_dimension(y)
+        again.backward()
+        assert again.item() == pytest.approx(value.item(), rel=1e-4)
+        assert y.grad.isfinite().all() and y.grad.dtype == torch.float32
+    single = differentiable_dimension(x, dtype=torch.float32)
+    assert single.dtype == torch.float32 and math.isclose(single, value, rel_tol=1e-3)
+    with pytest.raises(ValueError, match="4 inputs and 2 features"):
+        differentiable_dimension(x[:3])
+    with pytest.raises(TypeError, match="phi must be a torch tensor"):
+        differentiable_dimension(x.numpy())
+
+
+# --- tensors stay where they are ---
+
+
+class Leaving(Exception):
+    "A tensor was about to leave torch."
+
+
+@pytest.fixture
+def no_transfer(monkeypatch):
+    "Refuse to make numpy arrays of more than a few numbers, or to move them."
+    for name in ("numpy", "__array__", "cpu", "tolist"):
+        real = getattr(torch.Tensor, name)
+
+        def guarded(tensor, *args, real=real, **options):
+            if tensor.numel() > 64:
+                raise Leaving
+            return real(tensor, *args, **options)
+
+        monkeypatch.setattr(torch.Tensor, name, guarded)
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_all_cycles_stay_on_their_device(no_transfer, center, dtype):
+    x = torch.randn(40, 30, generator=torch.Generator().manual_seed(0)).to(dtype)
+    with pytest.raises(Leaving):
+        x.numpy()
+    y = x.clone().requires_grad_()
+    found = sm.all_cycles(y, 3, center=center)
+    found[2].backward()
+    assert found.dtype == torch.float64 and y.grad.dtype == dtype  # summed in double
+    differentiable_dimension(y, center=center).backward()
+
+
+@ignore_doubts
+def test_tensors_and_arrays_agree():
+    for x in (normal((40, 30), 0), normal((40, 30), 0) * 1e-150, normal((2, 20, 12), 1)):
+        for center in (True, False):
+            y = torch.tensor(x)
+            found = sm.all_cycles(y, 3, center=center).numpy()
+            np.testing.assert_allclose(found, sm.all_cycles(x, 3, center=center), rtol=1e-9)
+    gaps = normal((12, 9), 0)
+    gaps[0, :3] = np.nan
+    np.testing.assert_allclose(
+        sm.all_cycles(torch.tensor(gaps), 2), sm.all_cycles(gaps, 2), rtol=1e-12
+    )
+    for wrong, message in (
+        (torch.full((4, 4), math.inf), "infinite"),
+        (torch.full((4, 4), math.nan), "only NaN"),
+        (torch.zeros(4), "axes"),
+        (torch.zeros(0, 4), "empty"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            sm.all_cycles(wrong, 2)
