@@ -142,7 +142,7 @@ def _check_positions(positions):
         raise ValueError(f"positions = {positions!r} must be one of {known}")
     return positions
 
-# %% ../nbs/31_networks.ipynb #fccd5574
+# %% ../nbs/31_networks.ipynb #d7f0833d
 class Activations(np.ndarray):
     "A measurement matrix with the labels of its rows and columns, None where all differ."
 
@@ -170,6 +170,9 @@ class Activations(np.ndarray):
     def T(self):
         "The transposed matrix, with its labels."
         return Activations(np.asarray(self).T, self.column_groups, self.groups)
+
+    def __reduce__(self):
+        return Activations, (np.asarray(self), self.groups, self.column_groups)
 
     def transpose(self, *axes):
         "The same as `T`."

@@ -3,6 +3,7 @@
 import copy
 import io
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -335,6 +336,8 @@ def test_groups_follow_their_rows():
     for turned in (phi.T, phi.transpose(), np.transpose(phi)):
         assert turned.groups.tolist() == [0, 1, 2, 0, 1] and turned.shape == (5, 6)
     assert (phi + 1).groups is phi.groups and phi.copy().groups is phi.groups
+    for again in (copy.deepcopy(phi), pickle.loads(pickle.dumps(phi))):
+        assert again.groups.tolist() == phi.groups.tolist() and (again == phi).all()
     assert type(phi[0]) is np.ndarray and isinstance(phi[0, 0], float)
     assert phi.mean(0).groups is None and phi.reshape(5, 6).groups is None
 
