@@ -454,7 +454,7 @@ class Estimate:
             (low, high), arrays over n
         """
     def expected_stderr(self, P: int, Q: int) -> Floats:
-        """Standard errors to expect of a matrix of another size, by `eq-standard-error`.
+        """Standard errors to expect of a matrix of another size.
 
         Parameters
         ----------
@@ -1107,7 +1107,7 @@ class Spectrum:
             (low, high), arrays over n
         """
     def eigenvalues(self, count: int | None = ...) -> Floats:
-        """Mean of the measure's quantile function between ranks i - 1 and i, `eq-quantile`.
+        """Mean of the measure's quantile function between ranks i - 1 and i.
 
         Parameters
         ----------
@@ -1609,7 +1609,7 @@ def estimate(phi: ArrayLike, n_max: int = ..., *, method: Literal["auto", "all_c
     """
 
 def feasible(est: Estimate, *, upper: float | None = ..., n_grid: int = ..., random_state: int | np.random.Generator = ...) -> Spectrum:
-    """The moments nearest to an estimate that some spectrum has, `eq-feasible`, smoothed.
+    """The moments nearest to an estimate that some spectrum has, smoothed.
 
     Parameters
     ----------
@@ -1822,7 +1822,7 @@ def naive(phi: ArrayLike, n_max: int) -> Floats:
     """
 
 def operator_norm(moments: ArrayLike | Estimate, *, level: float = ...) -> Bounds:
-    """Bounds on the largest eigenvalue, from roots and ratios of moments, `eq-norm-bounds`.
+    """Bounds on the largest eigenvalue, from roots and ratios of moments.
 
     Parameters
     ----------
@@ -1990,7 +1990,7 @@ def recover_eigenvalues(moments: ArrayLike | Estimate, count: int | None = ..., 
     """
 
 def renyi_dimension(moments: ArrayLike | Estimate, order: int = ...) -> WithError:
-    """Exponential of the Renyi entropy of the normalised spectrum, `eq-renyi`.
+    """Exponential of the Renyi entropy of the normalised spectrum.
 
     Parameters
     ----------

@@ -21,7 +21,7 @@ def walk_block(
     starts,  # start weights (lanes, rows); None: no cycle starts here
     edges,  # where the blocks of columns begin and end
 ):
-    "Take the state over one block of rows, `eq-blocks`."
+    "Take the state over one block of rows."
     C = np.zeros((*R[0].shape[:2], pair.shape[0]))
     if starts is not None:
         C[0] = starts
@@ -38,7 +38,7 @@ def unwalk_block(
     starts,  # start weights (lanes, rows), or None
     edges,  # where the blocks of columns begin and end
 ):  # (cycles through each row (n_max, rows), through each column (n_max, Q))
-    "Undo one block and take the adjoint through it, `eq-block-share`."
+    "Undo one block and take the adjoint through it."
     n_max, spans = len(R[0]), list(zip(edges, edges[1:]))
     C, seen = np.zeros((*R[0].shape[:2], pair.shape[0])), []
     if starts is not None:
@@ -52,7 +52,7 @@ def unwalk_block(
     rows, columns = np.zeros((n_max, pair.shape[0])), np.zeros((n_max, edges[-1]))
     for w, (C, gone), (left, right) in zip(W[::-1], seen[::-1], spans[::-1]):
         back = w @ pair.leave[:, left:right].T
-        for k in range(n_max):  # the two sums of `eq-block-share`, without the entries
+        for k in range(n_max):  # steps before and after the block, without the entries
             rows[k:] += np.einsum("li,nli->ni", C[k], back[: n_max - k])
             columns[k:, left:right] += np.einsum("lb,nlb->nb", gone[k], w[: n_max - k])
         w[1:] += V[1:] @ pair.enter[:, left:right]

@@ -26,7 +26,7 @@ def sum_weights(
     P,  # number of rows
     center,  # whether the mean over the rows is removed
 ):  # (4,) weights of S_xy S_uv, S_xv S_uy, S_xu S_yv and S_xyuv; NaN if P is too small
-    "How the four sums add up to a mean over distinct rows, `eq-four-sums`."
+    "How the four sums add up to a mean over distinct rows."
     if not center:
         return np.array([1.0, 0.0, 0.0, -1.0]) / (P * (P - 1) if P > 1 else np.nan)
     ways = math.perm(P, 4) if P > 3 else np.nan
@@ -52,7 +52,7 @@ def left_out(
     center,  # whether the mean over the rows is removed
     same,  # whether a column belongs to both systems
 ):  # (total, without each row, without each column of the first, of the second or None)
-    "Sums over distinct rows, with all and without each row and column, `eq-one-row-less`."
+    "Sums over distinct rows, with all and without each row and column."
     t, w, (e1, e2, e3, e4, e5) = parts.first.sum(1), sum_weights(P, center), parts.rows
     first, second, total = w @ parts.first, w @ parts.second, w @ t
     if center:

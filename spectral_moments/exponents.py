@@ -59,7 +59,7 @@ def working_covariance(
     theta,  # parameters
     n,  # orders, shape (k,)
 ):  # relative covariance up to a factor, shape (k, k)
-    "Covariance of the logarithms of estimated moments for Gaussian features, `eq-working`."
+    "Covariance of the logarithms of estimated moments for Gaussian features."
     f = law(theta, n)
     V = np.multiply.outer(n, n) * np.exp(
         law(theta, np.add.outer(n, n)) - np.add.outer(f, f)
@@ -80,7 +80,7 @@ def fit_law(
     start,  # parameters to begin with
     bounds,  # (lowest, highest) parameters
     V=None,  # covariance that weighs the residuals; None: `working_covariance`
-):  # (parameters, K of `eq-sandwich`, derivative G)
+):  # (parameters, the matrix K of the sandwich, derivative G)
     "Weighted least squares on the log scale."
     theta = np.array(start, dtype=float)
     for _ in range(6 if V is None else 1):
@@ -100,7 +100,7 @@ def shared_parts(
     P,  # number of inputs
     Q,  # number of features
 ):  # shape (2 max n, k, k): parts that involve 1, 2, ... rows and columns, one direction
-    "Covariance of estimated moments of Gaussian features, by parts, `eq-shared`."
+    "Covariance of estimated moments of Gaussian features, by parts."
     size = 2 * int(max(n)) + 1
     steps = [(i, j) for i in range(1, size) for j in range(1, size) if (i + j) % 2 == 0]
     parts = np.zeros((size - 1, len(n), len(n)))
@@ -302,7 +302,7 @@ def _fit(est, orders, law, rank):
     bounds = [low, -np.inf], [high, np.inf]
     theta, reported = [max(0.5, 1.2 * least), np.log(m[-1]) / n[-1]], R
     for _ in range(4):
-        y = np.log(m) + np.log1p(R.diagonal()) / 2  # eq-shift
+        y = np.log(m) + np.log1p(R.diagonal()) / 2  # the mean of a logarithm is low
         before, (theta, K, G) = theta, fit_law(f, y, n, theta, bounds)
         if not _by_cycles(est) or abs(theta - before).max() < 1e-3:
             break

@@ -82,14 +82,14 @@ class Networks:
         self,
         x,  # images, shape (S, batch, d) or (batch, d)
     ):  # tensor of shape (S, batch, N)
-        "phi of `eq-network`."
+        "The features of the network."
         return (x @ self.first).relu() * self.width**self.scaling.multiplier
 
     def __call__(
         self,
         x,  # images, shape (S, batch, d) or (batch, d)
     ):  # tensor of shape (S, batch, n_outputs)
-        "The outputs of `eq-network`."
+        "The outputs of the network."
         return self.features(x) @ self.second * self.width**-self.scaling.multiplier
 
 # %% ../nbs/17_feature_learning.ipynb #92b99aa3

@@ -160,7 +160,7 @@ def advance_state(
     triangular=False,  # whether lane l is zero to the left of column l, and no row starts
     n_jobs=1,  # number of threads
 ):
-    "Take the state over further rows by the streaming recurrence `eq-streaming`."
+    "Take the state over further rows by the streaming recurrence."
     x = _pack(enter)
     y = x if leave is enter else _pack(leave)
     starts = np.zeros((0, LANES * len(state))) if starts is None else starts
@@ -354,7 +354,7 @@ def increasing_sums(
     n_jobs=1,  # number of threads
     advance=None,  # called without arguments after each block of 16 start rows
 ):  # `CycleSums`
-    "Sums over increasing cycles: entries of `leave` times entries of `enter`, `eq-pair`."
+    "Sums over increasing cycles: entries of `leave` times entries of `enter`."
     single, turned = leave is enter, len(enter) > enter.shape[1]
     if turned:
         enter, leave = enter[::-1, ::-1].T, leave[::-1, ::-1].T

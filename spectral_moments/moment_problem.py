@@ -85,7 +85,7 @@ def operator_norm(
     *,
     level=0.95,  # probability that all moments lie in their intervals at once
 ):  # (low, high), a named tuple
-    "Bounds on the largest eigenvalue, from roots and ratios of moments, `eq-norm-bounds`."
+    "Bounds on the largest eigenvalue, from roots and ratios of moments."
     low, high = _boxes(moments, level)
     n = np.arange(1, len(low) + 1)
     if high.min() <= 0:
@@ -128,7 +128,7 @@ def ridge_series(
     *,
     level=0.95,  # probability that all moments lie in their intervals at once
 ):  # (low, high), a named tuple
-    "Effective dimension between two partial sums of its series, `eq-ridge-series`."
+    "Effective dimension between two partial sums of its series."
     ridge = positive_number(ridge, "ridge", "what is added to the eigenvalues")
     norm = operator_norm(moments, level=level).high
     if ridge <= norm:
@@ -283,7 +283,7 @@ def _count_range(s, j, rows, low, high):
 
 # %% ../nbs/33_moment_problem.ipynb #2b244499
 def _order_weights(weights, stderr, scale):
-    "The c_n of `eq-program` times upper^n, the largest set to one."
+    "The weights c_n of the program times upper^n, the largest set to one."
     if weights is None and stderr is None:
         return np.ones(len(scale))
     if weights is None:  # an unknown error is no information; a tiny one is not trusted
@@ -312,7 +312,7 @@ def spectral_measure(
     n_grid=500,  # number G of equally spaced grid points on [0, upper]
     weights=None,  # c_1, ..., c_k; None: 1 / stderr, or upper^-n if there is none
 ):  # (grid, probabilities), arrays of shape (n_grid,)
-    "The measure on a grid that fits the moments best, `eq-program`."
+    "The measure on a grid that fits the moments best."
     m, stderr = checked_moments(moments)
     count, n_grid = check_count(count, "count"), check_count(n_grid, "n_grid", least=2)
     upper = positive_number(upper, "upper", "a bound on the largest eigenvalue")
@@ -355,7 +355,7 @@ def recovery_bound(
     upper,  # upper bound b on the eigenvalues
     n_grid=500,  # number G of grid points
 ):  # bound on the total absolute error of the eigenvalues
-    "Right-hand side of `eq-recovery`."
+    "The bound on the error of the recovered eigenvalues."
     errors = np.asarray(moment_errors, dtype=float)
     k, d = len(errors), check_count(count, "count")
     E = (errors / upper ** np.arange(1, k + 1)).sum() / d

@@ -678,7 +678,7 @@ def watch(
 
 # %% ../nbs/31_networks.ipynb #b5742009
 def _three_sums():
-    "The function of `eq-three-sums` with its derivative; a class of torch, made once."
+    "The ratio of three sums with its derivative; a class of torch, made once."
     torch = need_torch()
 
     class ThreeSums(torch.autograd.Function):
@@ -713,7 +713,7 @@ def differentiable_dimension(
     center=True,  # whether the mean over inputs is removed
     dtype=None,  # precision to sum in; None: float64
 ):  # tensor without axes, with its gradient
-    "Participation ratio from unbiased estimates of m(1)^2 and m(2), `eq-dimension-loss`."
+    "Participation ratio from unbiased estimates of m(1)^2 and m(2)."
     torch, center = need_torch(), check_flag(center, "center")
     if not isinstance(phi, torch.Tensor) or phi.ndim != 2 or not phi.is_floating_point():
         raise TypeError("phi must be a torch tensor of real numbers, (inputs, features)")

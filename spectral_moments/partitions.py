@@ -38,7 +38,7 @@ def set_partitions(
 def moebius(
     partition,  # tuple of block numbers
 ):  # int
-    "Weight of a partition in the inclusion-exclusion formula `eq-moebius`."
+    "Weight of a partition in the inclusion-exclusion formula."
     return math.prod(
         (-1) ** (size - 1) * math.factorial(size - 1)
         for size in Counter(partition).values()
@@ -49,7 +49,7 @@ def cycle(
     n,  # order
     labels=("phi", "phi"),  # matrix that leaves a row for its column, and that enters a row
 ):  # tuple of 2n edges (row position, column position, label)
-    "The cycle of `eq-all-cycles`: column k is reached from row k and leads to row k + 1."
+    "The cycle: column k is reached from row k and leads to row k + 1."
     leave, enter = labels
     pairs = (((k, k, leave), ((k + 1) % n, k, enter)) for k in range(n))
     return tuple(edge for pair in pairs for edge in pair)
@@ -82,7 +82,7 @@ def graph_terms(
     pattern,  # tuple of edges (row position, column position, label)
     columns_sum_to_zero=False,  # leave out graphs in which a row has a single entry
 ):  # tuple of pairs (graph, integer weight)
-    "A sum over distinct positions as a combination of free sums, `eq-moebius`."
+    "A sum over distinct positions as a combination of free sums."
     rows, columns = (
         set_partitions(1 + max(edge[side] for edge in pattern)) for side in (0, 1)
     )
@@ -103,7 +103,7 @@ def centred_terms(
     n,  # order
     labels=("phi", "phi"),  # matrix that leaves a row for its column, and that enters a row
 ):  # tuple of pairs (integer coefficient, pattern)
-    "A centred cycle: every subset of its rows split in two, `eq-centred-pattern`."
+    "A centred cycle: every subset of its rows split in two."
     terms = Counter()
     for split in itertools.product((False, True), repeat=n):
         new = iter(range(n, 2 * n))
@@ -216,7 +216,7 @@ def cycle_means(
     population=(None, None),  # sizes of the populations of rows and columns; None: infinite
     replicates=False,  # whether to give the estimates without each row and column
 ):  # `Means`
-    "Means over all cycles with distinct rows and columns, `eq-all-cycles`."
+    "Means over all cycles with distinct rows and columns."
     matrices, labels = _matrices(pair, center)
     graphs, means, orders = cycle_weights(n_max, pair.shape, labels, center, population)
     through, count = None, np.where(np.isnan(means).any(1), np.nan, 1.0)

@@ -62,7 +62,7 @@ def streaming(
     phi,  # measurement matrix, shape (P, Q)
     n_max,  # highest order
 ):  # array whose entry n - 1 estimates m(n)
-    "Rung 4: the recurrence `eq-streaming`, all start rows as lanes, in plain numpy."
+    "Rung 4: the streaming recurrence, all start rows as lanes, in plain numpy."
     P, Q = phi.shape
     R = np.zeros((n_max, Q, P))  # (order, column, lane)
     for a in range(P):

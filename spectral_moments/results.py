@@ -75,7 +75,7 @@ class Estimate:
         P,  # number of inputs
         Q,  # number of features
     ):  # array over n; NaN where there are no errors
-        "Standard errors to expect of a matrix of another size, by `eq-standard-error`."
+        "Standard errors to expect of a matrix of another size."
         variance, n = 0.0, self.orders + np.array([[self.center], [0]])
         parts = (self.stderr_rows, self.stderr_columns)
         for k, (part, size, now) in enumerate(zip(parts, (P, Q), self.shape[1:])):

@@ -137,7 +137,7 @@ def gram_mean(
     K,  # Gram matrix of the first system, (P, P)
     L,  # Gram matrix of the second system
 ):  # float
-    "Mean over distinct inputs of the product of two centred kernels, `eq-hsic`."
+    "Mean over distinct inputs of the product of two centred kernels."
     P, (K, L) = len(K), (z - np.diag(np.diag(z)) for z in (K, L))
     one, two = K.sum(0), L.sum(0)
     apart = one.sum() * two.sum() / ((P - 1) * (P - 2))
@@ -158,7 +158,7 @@ def corrected_ratio(
     values,  # (3,): estimates of tr T1 T2, tr T1^2, tr T2^2
     covariance,  # (3, 3), of these
 ):  # (value, stderr), a named tuple; NaN where it is not known
-    "The ratio of three estimates without its own bias, `eq-corrected`, and its error."
+    "The ratio of three estimates without its own bias, and its error."
     (n, a, b), C = values, covariance
     if not (a > 0 and b > 0):
         return WithError(math.nan, math.nan)

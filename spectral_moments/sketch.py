@@ -31,7 +31,7 @@ def lane_weights(
     V,  # leading directions, (Q, rank)
     probes,  # random signs, (Q, number)
 ):  # (start weights, closing weights), both (Q, lanes)
-    "Weights of the lanes in `eq-probes`; those of the probes add up to their mean."
+    "Weights of the lanes; those of the probes add up to their mean."
     rest = probes - V @ (V.T @ probes)
     return np.hstack([V, rest]), np.hstack([V, rest / probes.shape[1]])
 

@@ -54,7 +54,7 @@ def feasible(
     n_grid=150,  # number of points of each of the two grids
     random_state=0,  # None, an int or a numpy Generator, for the copies
 ):  # a `Spectrum`
-    "The moments nearest to an estimate that some spectrum has, `eq-feasible`, smoothed."
+    "The moments nearest to an estimate that some spectrum has, smoothed."
     m, C = moments_and_covariance(est)
     stderr, k = np.sqrt(C.diagonal()), len(m)
     upper = upper_end(m, stderr) if upper is None else upper
@@ -135,7 +135,7 @@ class Spectrum:
         self,
         count=None,  # how many; None: as many as the measure holds
     ):  # array, in decreasing order; zeros beyond what the measure holds
-        "Mean of the measure's quantile function between ranks i - 1 and i, `eq-quantile`."
+        "Mean of the measure's quantile function between ranks i - 1 and i."
         s, number = (x[::-1] for x in self.measure)
         rank = np.append(0, number.cumsum())
         count = max(1, round(rank[-1])) if count is None else check_count(count, "count")
@@ -196,7 +196,7 @@ def renyi_dimension(
     moments,  # m(1), ..., m(k) as an array, or an estimate with .values and .stderr
     order=2,  # order n of the entropy, at least 2; 2 is the participation ratio
 ):  # (value, stderr), a named tuple; stderr is NaN if the moments have none
-    "Exponential of the Renyi entropy of the normalised spectrum, `eq-renyi`."
+    "Exponential of the Renyi entropy of the normalised spectrum."
     m, stderr = checked_moments(moments)
     order = check_count(order, "order", least=2)
     if order > len(m):

@@ -122,7 +122,7 @@ def merged(
     second,  # `Summary` of the rows that follow
     n_features,  # number of columns Q
 ):  # `Summary`
-    "Join two neighbouring pieces of a matrix, `eq-merge`."
+    "Join two neighbouring pieces of a matrix."
     if not second.n_rows or not first.n_rows:
         return second if second.n_rows else first
     exponent = max(first.exponent, second.exponent)

@@ -18,7 +18,7 @@ def influences(
     values,  # estimates of m(1), ..., m(n_max)
     without,  # estimates without each of N rows or columns, shape (n_max, N)
 ):  # array (n_max, N): mean over the cycles through each row or column
-    "What each row or column contributes, `eq-delete-one`."
+    "What each row or column contributes."
     m, without = np.asarray(values)[:, None], np.asarray(without)
     n = np.arange(1, len(m) + 1)[:, None]
     return m + (without.shape[1] / n - 1) * (m - without)
@@ -51,7 +51,7 @@ def error_shape(
     rows,  # estimates without each row minus the estimate, (n_max, P)
     columns,  # likewise for columns, (n_max, Q)
 ):  # (acceleration, degrees of freedom), arrays over n; 0 and infinity where not known
-    "Skewness of the error and how well its size is known, `eq-acceleration`, `eq-degrees`."
+    "Skewness of the error and how well its size is known."
     sides = [(d.mean(axis=1, keepdims=True) - d, d.shape[1]) for d in (rows, columns)]
     sides = [(u * math.sqrt((N - 1) / N), N) for u, N in sides]
     largest = np.max([abs(u).max(axis=1) for u, _ in sides], axis=0)
@@ -91,7 +91,7 @@ def interval(
     acceleration=0.0,  # skewness of the errors, from `error_shape`
     degrees=np.inf,  # degrees of freedom of the standard errors, from `error_shape`
 ):  # (low, high), arrays over n = 1..n_max
-    "Intervals for the moments, `eq-interval`."
+    "Intervals for the moments."
     m, s = _check_pair(values, stderr)
     if not 0 < level < 1:
         raise ValueError(f"level = {level} must lie between 0 and 1, for instance 0.95")
@@ -182,7 +182,7 @@ def moment_ratio(
     covariance,  # their covariance matrix, for instance `Estimate.covariance`
     powers,  # exponents p_1, p_2, ... of m(1), m(2), ...; orders beyond are not used
 ):  # (value, standard error); NaN with a warning if a moment that is used is not positive
-    "Product of powers of moments, with its standard error by the delta method, `eq-delta`."
+    "Product of powers of moments, with its standard error by the delta method."
     powers = np.atleast_1d(np.asarray(powers, dtype=float))
     values, covariance = np.asarray(values, dtype=float), np.asarray(covariance)
     if len(powers) > len(values) or covariance.shape != (len(values), len(values)):

@@ -8,7 +8,7 @@ import pytest
 from conftest import RESULTS, ROOT, load_study, python, silent, succeed
 
 STUDIES = sorted({path.stem for path in ROOT.glob("studies/*.py")} - {"common"})
-FAST = ("alignment", "coverage", "cycles_rmse", "noise")
+FAST = ("alignment", "cycles_rmse", "error_bars", "noise")
 SETTINGS = {"n_matrices": 6, "shape": [2, 3], "cases": {"a": {"n_matrices": 5}}}
 
 

@@ -1,6 +1,6 @@
 """Coverage of the intervals for moments on easy and hard processes, before and after.
 
-Writes results/coverage.json, the table and the figure of the chapter on error bars.
+Writes results/error_bars.json, the table and the figure of the chapter on error bars.
 *Before* is the interval of version 0.1, on the scale of the n-th root; *after* is that of
 `spectral_moments.uncertainty`. Takes about a quarter of an hour on one core.
 """
