@@ -260,7 +260,7 @@ def _run(call, name, n_max, runs, stderr, rng, n_jobs, advance, errors=None):
 LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
 
 
-NEGLIGIBLE = 1e-9  # of a typical row's mean square: an estimate below is zero, not lost
+NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero, not lost
 
 
 def _typical(source, center):

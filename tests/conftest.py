@@ -6,11 +6,13 @@ import math
 import subprocess
 import sys
 import tracemalloc
+import warnings
 from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import strategies as st
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
@@ -42,6 +44,21 @@ def load_study(name):
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+#: eigenvalues, the largest first
+spectra = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=12).map(
+    lambda values: np.sort(values)[::-1]
+)
+
+
+def estimate(phi, n_max):
+    "An estimate without its warnings."
+    from spectral_moments import EstimateWarning, estimate
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", EstimateWarning)
+        return estimate(phi, n_max, random_state=0)
 
 
 def silent(*_, **__):

@@ -957,7 +957,8 @@ def main():
         for which in SHARES
     }  # fmt: skip
     with atomic_write(given.output, "w") as file:
-        total = {"calls": given.calls, "outcomes": result, "failures": failures}
+        total = {"command": f"python tests/hostile.py --calls {given.calls}"}
+        total |= {"calls": given.calls, "outcomes": result, "failures": failures}
         file.write(json.dumps(total, indent=1) + "\n")
     store.finish()
     for which, counts in result.items():

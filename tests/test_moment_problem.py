@@ -1,16 +1,14 @@
 """Bounds over all spectra that fit, and the linear program: fuzzing, coverage, messages."""
 
 import math
-import warnings
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from conftest import estimate, spectra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import spectral_moments as sm
-from spectral_moments import EstimateWarning
 from spectral_moments.moment_problem import (
     Bounds,
     constant_eigenvalues,
@@ -31,17 +29,6 @@ from spectral_moments.spectrum import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
-
-spectra = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=12).map(
-    lambda values: np.sort(values)[::-1]
-)
-
-
-def estimate(phi, n_max):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EstimateWarning)
-        return sm.estimate(phi, n_max, random_state=0)
-
 
 # --- the linear program ---
 

@@ -1,13 +1,13 @@
 """Feasible moments, eigenvalues, dimension: fuzzing, a peer package, messages."""
 
 import math
-import warnings
 from types import SimpleNamespace
 
 import dimensionality
 import numpy as np
 import pytest
 import torch
+from conftest import estimate, spectra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,17 +29,6 @@ from spectral_moments.spectrum import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
-
-spectra = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=12).map(
-    lambda values: np.sort(values)[::-1]
-)
-
-
-def estimate(phi, n_max):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EstimateWarning)
-        return sm.estimate(phi, n_max, random_state=0)
-
 
 # --- participation ratio ---
 
