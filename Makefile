@@ -32,7 +32,7 @@ book: $(BUILT)      ## run every chapter and build the book; a failing cell or a
 
 $(BUILT): $(STAMP) $(SOURCES) | recordings
 	@rm -rf _build
-	$(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/jupyter-book build . --all -W -n --keep-going --quiet
 	$(BIN)/python tools/check_book.py _build/html
 	@touch $@
 
