@@ -6,15 +6,21 @@
 __all__ = ['BLOCKS', 'STATE', 'walk_block', 'unwalk_block', 'LaneSums', 'walk_lanes', 'symmetric', 'block_shares', 'even_edges',
            'Balance', 'balance', 'block_means']
 
-# %% ../nbs/22_blocks.ipynb #ac871d4d
+# %% ../nbs/22_blocks.ipynb #c61641b6
 import math
 from typing import NamedTuple
 
 import numpy as np
 
-from .sources import Pair, ratio_means
+from .sources import Pair, ratio_means, scaled
 
-# %% ../nbs/22_blocks.ipynb #17775604
+# %% ../nbs/22_blocks.ipynb #3d776d7e
+def _times(states, x):
+    "All states (n, lanes, a) times one matrix (a, b), as one product."
+    found = states.reshape(-1, states.shape[2]) @ x
+    return found.reshape(*states.shape[:2], x.shape[1])
+
+
 def walk_block(
     R,  # list over blocks of columns of states (n_max, lanes, width), changed in place
     pair,  # `Pair` of some rows
@@ -22,15 +28,15 @@ def walk_block(
     edges,  # where the blocks of columns begin and end
 ):
     "Take the state over one block of rows."
-    C = np.zeros((*R[0].shape[:2], pair.shape[0]))
+    C, lowest = np.zeros((*R[0].shape[:2], pair.shape[0])), int(starts is None)
     if starts is not None:
         C[0] = starts
     for r, left, right in zip(R, edges, edges[1:]):
-        entered = r[:-1] @ pair.enter[:, left:right].T
-        r += C @ pair.leave[:, left:right]
+        entered = _times(r[:-1], pair.enter[:, left:right].T)
+        r[lowest:] += _times(C[lowest:], pair.leave[:, left:right])
         C[1:] += entered
 
-# %% ../nbs/22_blocks.ipynb #e1b851a4
+# %% ../nbs/22_blocks.ipynb #ed07dd19
 def unwalk_block(
     R,  # state after the block, changed in place to that before
     W,  # adjoint state after the block, likewise
@@ -44,18 +50,18 @@ def unwalk_block(
     if starts is not None:
         C[0] = starts
     for r, (left, right) in zip(R, spans):
-        gone = C @ pair.leave[:, left:right]
+        gone = _times(C, pair.leave[:, left:right])
         seen.append((C.copy(), gone))
         r -= gone
-        C[1:] += r[:-1] @ pair.enter[:, left:right].T
+        C[1:] += _times(r[:-1], pair.enter[:, left:right].T)
     V = np.zeros_like(C)
     rows, columns = np.zeros((n_max, pair.shape[0])), np.zeros((n_max, edges[-1]))
     for w, (C, gone), (left, right) in zip(W[::-1], seen[::-1], spans[::-1]):
-        back = w @ pair.leave[:, left:right].T
+        back = _times(w, pair.leave[:, left:right].T)
         for k in range(n_max):  # steps before and after the block, without the entries
             rows[k:] += np.einsum("li,nli->ni", C[k], back[: n_max - k])
             columns[k:, left:right] += np.einsum("lb,nlb->nb", gone[k], w[: n_max - k])
-        w[1:] += V[1:] @ pair.enter[:, left:right]
+        w[1:] += _times(V[1:], pair.enter[:, left:right])
         V[1:] += back[:-1]
     return rows, columns
 
@@ -131,7 +137,7 @@ def even_edges(
     "Edges of blocks of nearly equal size."
     return np.arange(blocks + 1) * count // blocks
 
-# %% ../nbs/22_blocks.ipynb #335db79e
+# %% ../nbs/22_blocks.ipynb #4e377deb
 class Balance(NamedTuple):
     "A power of two for the matrices, and what the sums are to be divided by."
 
@@ -142,9 +148,9 @@ class Balance(NamedTuple):
         "The pair multiplied by the power of two, without its counts."
         if not self.shift:
             return pair
-        first = np.ldexp(pair.enter, self.shift)
+        first = scaled(pair.enter, self.shift)
         same = pair.leave is pair.enter
-        return Pair(first, first if same else np.ldexp(pair.leave, self.shift))
+        return Pair(first, first if same else scaled(pair.leave, self.shift))
 
 
 def balance(

@@ -332,20 +332,22 @@ def _checked_chunk(chunk, block_info=None):
         raise ValueError("phi has infinite entries; remove or repair those rows or columns")
     return chunk.astype(float)
 
-# %% ../nbs/21_sources.ipynb #7a524486
+# %% ../nbs/21_sources.ipynb #0b326b26
 def _surveyed(source, checked=True):
     "The same source with its exponent, and knowing whether entries are missing."
     largest, squares, seen = 0.0, 0.0, 0
     for x in source.strips():
-        size = abs(x if checked else check_trials(x, missing=None)).ravel()
-        top = float(size.max())
-        if math.isnan(top):
-            source.gaps, size = True, size[~np.isnan(size)]
-            top = float(size.max(initial=0.0))
+        x = (x if checked else check_trials(x, missing=None)).ravel()
+        ends = x.min(), x.max()
+        if np.isnan(ends[0]):
+            source.gaps, x = True, x[~np.isnan(x)]
+            ends = x.min(initial=0.0), x.max(initial=0.0)
+        top = float(max(-ends[0], ends[1]))
         if top > largest:
             squares, largest = squares * (largest / top) ** 2, top
-        size = size / (largest or 1)
-        squares, seen = squares + float(size @ size), seen + size.size
+        unit = largest if 1e-100 < largest < 1e100 else 1.0  # their squares are in range
+        x = x if unit == largest else x / (largest or 1)
+        squares, seen = squares + float(x @ x) / unit**2, seen + x.size
     if not seen:
         raise ValueError("phi has only NaN entries; pass what was observed")
     exponent = unit_exponent(largest, squares, seen)

@@ -6,7 +6,7 @@
 __all__ = ['POOL', 'BATCH', 'SAMPLE', 'LARGEST', 'Summary', 'empty_summary', 'counted_summary', 'extended', 'merged',
            'summary_sums', 'Stream']
 
-# %% ../nbs/25_stream.ipynb #d56cc829
+# %% ../nbs/25_stream.ipynb #5f5fa08a
 import copy
 import json
 import math
@@ -24,7 +24,7 @@ from spectral_moments.checks import (
 )
 from .files import atomic_write
 from .kernel import advance_state, state_array, state_from
-from .sources import Source, View, ratio_means, unit_exponent
+from .sources import Source, View, ratio_means, scaled, unit_exponent
 
 # %% ../nbs/25_stream.ipynb #36359adf
 class Summary(NamedTuple):
@@ -75,7 +75,7 @@ def counted_summary(
             E[j] = rows[j] * inside
     return Summary(state_from(Z), None if E is None else state_from(E), n_rows)
 
-# %% ../nbs/25_stream.ipynb #215e785d
+# %% ../nbs/25_stream.ipynb #5beed8e1
 def _rescaled(summary, exponent):
     "The same summary for rows divided by another power of two."
     shift = 2 * (summary.exponent - exponent)
@@ -101,8 +101,8 @@ def extended(
     "The summary with further rows."
     exponent = max(exponent, summary.exponent) if summary.n_rows else exponent
     summary = _rescaled(summary, exponent)
-    same, x = leave is enter, np.ldexp(enter, -exponent)
-    y = x if same else np.ldexp(leave, -exponent)
+    same, x = leave is enter, scaled(enter, -exponent)
+    y = x if same else scaled(leave, -exponent)
     Z = [R.copy() for R in summary.Z]
     E = None if summary.E is None else [R.copy() for R in summary.E]
     advance_state(Z, x, y, x, n_jobs=n_jobs)
