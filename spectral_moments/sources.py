@@ -68,11 +68,14 @@ def ratio_means(
         sides.append((N[:, None] - part) / rest)
     return Means(N / D, *sides)
 
-# %% ../nbs/21_sources.ipynb #a2c1228c
-def _half(trials, gaps):
+# %% ../nbs/21_sources.ipynb #77f09397
+def _half(trials, gaps, half=None):
     "Mean over some trials, 0 where there is none, and where there is one (None: anywhere)."
-    if not gaps:
-        return (trials[0] if len(trials) == 1 else trials.mean(0)), None
+    half = range(len(trials)) if half is None else half
+    if not gaps:  # one after the other: no copy
+        first, *others = (trials[t] for t in half)
+        return (sum(others, first) / len(half) if others else first), None
+    trials = trials[list(half)]
     known = trials == trials
     count = known.sum(0)
     filled = (
@@ -96,7 +99,7 @@ def _counted(x, known, weight):
     count = known if weight is None else weight if known is None else known * weight
     return x * count, count
 
-# %% ../nbs/21_sources.ipynb #43cac29e
+# %% ../nbs/21_sources.ipynb #e76a0231
 @dataclass(frozen=True, eq=False)
 class View:
     "A way of looking at a source."
@@ -125,7 +128,7 @@ class View:
         if self.halves is None:
             half = _half(trials, source.gaps)
             return half, half
-        return [_half(trials[list(half)], source.gaps) for half in self.halves]
+        return [_half(trials, source.gaps, half) for half in self.halves]
 
     def _weight(self, part):
         "Square roots of the weights of some rows and of the columns."
