@@ -73,7 +73,7 @@ def price(
     T, P, Q = shape
     return FAMILIES[name].cost(n_max, T, P // 2 if pairs else P, Q, center and not pairs)
 
-# %% ../nbs/11_estimation.ipynb #6ee493d9
+# %% ../nbs/11_estimation.ipynb #3f847690
 def choose(
     shape,  # (T, P, Q)
     n_max,  # highest order
@@ -85,7 +85,7 @@ def choose(
     "Which family estimates which order, by price, errors included."
     T, P, Q = shape
     pairs = center and not complete
-    views = max(1 if T < 3 else 3, RUNS if pairs else 1)
+    views = max(len(trial_splits(T, np.random.default_rng(0))), RUNS if pairs else 1)
     left, highest = budget(P, Q) / ERRORS, 0
     while whole and highest < min(n_max, 4 if center and complete else 5):
         cost = views * price("all_cycles", highest + 1, shape, center=center, pairs=pairs)

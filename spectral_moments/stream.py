@@ -6,7 +6,7 @@
 __all__ = ['POOL', 'BATCH', 'SAMPLE', 'LARGEST', 'Summary', 'empty_summary', 'counted_summary', 'extended', 'merged',
            'summary_sums', 'Stream']
 
-# %% ../nbs/25_stream.ipynb #5f5fa08a
+# %% ../nbs/25_stream.ipynb #640c6486
 import copy
 import json
 import math
@@ -23,7 +23,7 @@ from spectral_moments.checks import (
     check_trials,
 )
 from .files import atomic_write
-from .kernel import advance_state, state_array, state_from
+from .kernel import advance_state, copy_state, state_array, state_from
 from .sources import Source, View, ratio_means, scaled, unit_exponent
 
 # %% ../nbs/25_stream.ipynb #36359adf
@@ -75,7 +75,7 @@ def counted_summary(
             E[j] = rows[j] * inside
     return Summary(state_from(Z), None if E is None else state_from(E), n_rows)
 
-# %% ../nbs/25_stream.ipynb #5beed8e1
+# %% ../nbs/25_stream.ipynb #16bd44f4
 def _rescaled(summary, exponent):
     "The same summary for rows divided by another power of two."
     shift = 2 * (summary.exponent - exponent)
@@ -103,8 +103,8 @@ def extended(
     summary = _rescaled(summary, exponent)
     same, x = leave is enter, scaled(enter, -exponent)
     y = x if same else scaled(leave, -exponent)
-    Z = [R.copy() for R in summary.Z]
-    E = None if summary.E is None else [R.copy() for R in summary.E]
+    Z = copy_state(summary.Z)
+    E = None if summary.E is None else copy_state(summary.E)
     advance_state(Z, x, y, x, n_jobs=n_jobs)
     if E is not None:
         advance_state(E, x, y, None, triangular=True, n_jobs=n_jobs)

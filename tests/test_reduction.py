@@ -12,7 +12,6 @@ from spectral_moments.cycles import mean_over_increasing
 from spectral_moments.operators import Discrete
 from spectral_moments.reduction import (
     FAMILIES,
-    SPLITS,
     Design,
     Sides,
     draw_view,
@@ -216,7 +215,7 @@ def test_groups_of_columns():
 @pytest.mark.parametrize("T", [1, 2, 3, 4, 5, 8])
 def test_splits_of_trials(T):
     splits = trial_splits(T, np.random.default_rng(0))
-    assert len(splits) == [None, 1, 1, 3, 3, SPLITS, 0, 0, SPLITS][T]
+    assert len(splits) == [None, 1, 1, 3, 3, 2, 0, 0, 2][T]
     if T == 1:
         assert splits == [None]
         return
@@ -225,6 +224,12 @@ def test_splits_of_trials(T):
         assert abs(len(first) - len(second)) <= 1
     both = trial_splits(T, np.random.default_rng(0), both=True)
     assert both[::2] == splits and both[1::2] == [(b, a) for a, b in splits]
+
+
+def test_splits_of_many_trials_cross():
+    for T in (5, 8, 11):
+        (a, _), (b, c) = trial_splits(T, np.random.default_rng(T))
+        assert abs(len({*a} & {*b}) - len({*a} & {*c})) <= 1
 
 
 def test_splits_of_three_and_four_are_all_of_them():
