@@ -331,12 +331,9 @@ class _Run:
         os.replace(beside, self.path)
         self.saved = time.monotonic()
 
-# %% ../nbs/27_command_line.ipynb #e5437282
+# %% ../nbs/27_command_line.ipynb #68dc4dc6
 def _estimate(arguments):
     "Carry out `spectral-moments estimate`."
-    from spectral_moments.results import EstimateWarning
-
-    warnings.simplefilter("ignore", EstimateWarning)  # they are printed with the result
     if arguments.n_max is None:
         arguments.n_max = 2 if arguments.dimension else 6
     if arguments.checkpoint and not arguments.stream:
@@ -366,12 +363,11 @@ def _told(result, arguments):
         line = "dimension unknown: m(2), or m(2) without one row, is not positive"
     return "\n".join([line, *(f"- {note}" for note in result.notes)])
 
-# %% ../nbs/27_command_line.ipynb #612d29e3
+# %% ../nbs/27_command_line.ipynb #7dbddfa6
 def _align(arguments):
     "Carry out `spectral-moments align`."
-    from spectral_moments.similarity import EstimateWarning, alignment
+    from spectral_moments.similarity import alignment
 
-    warnings.simplefilter("ignore", EstimateWarning)  # they are printed with the result
     arrays = _loaded(arguments)
     try:
         result = alignment(
@@ -555,11 +551,14 @@ def _fill_gaps():
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
-# %% ../nbs/27_command_line.ipynb #b2d8d5ab
+# %% ../nbs/27_command_line.ipynb #9f4320a0
 def _answer(argv):
     "The exit code, after the answer or the reason was printed."
     try:
         arguments = make_parser().parse_args(argv)
+        from spectral_moments.results import EstimateWarning
+
+        warnings.simplefilter("ignore", EstimateWarning)  # printed with the result
         commands = {"estimate": _estimate, "align": _align, "simulate": _simulate}
         commands[arguments.command](arguments)
         return 0
