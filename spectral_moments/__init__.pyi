@@ -2166,7 +2166,7 @@ def variance_bound(n: int, P: int, Q: int, cycle_variance: float) -> float:
     """
 
 def watch(model: Any, layers: Any, *, n_max: int = ..., center: bool = ..., positions: Any = ..., feature_axis: Any = ..., units: int = ..., inputs: int = ..., patches: int = ..., select: Any = ..., random_state: int | np.random.Generator | None = ...) -> Any:
-    """Watch layers of a network while it runs or learns.
+    """Watch layers while a network runs or learns, by a random sample of bounded size.
 
     Parameters
     ----------
@@ -2185,7 +2185,7 @@ def watch(model: Any, layers: Any, *, n_max: int = ..., center: bool = ..., posi
     units : int, default 128
         number of units to keep of each layer, at random
     inputs : int, default 1024
-        number of rows to keep of each layer, at random
+        number of rows to keep of each layer, at random; memory holds twice that
     patches : int, default 4
         positions of an input that are kept for positions="inputs"
     select : Any, default None

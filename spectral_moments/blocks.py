@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .sources import Pair, ratio_means, scaled
+from .sources import Pair, namespace, at_home, ratio_means, scaled
 
 # %% ../nbs/22_blocks.ipynb #3d776d7e
 def _times(states, x):
@@ -28,7 +28,8 @@ def walk_block(
     edges,  # where the blocks of columns begin and end
 ):
     "Take the state over one block of rows."
-    C, lowest = np.zeros((*R[0].shape[:2], pair.shape[0])), int(starts is None)
+    C = namespace(pair.enter).zeros((*R[0].shape[:2], pair.shape[0]))
+    lowest = int(starts is None)  # without starts the lowest order is nothing
     if starts is not None:
         C[0] = starts
     for r, left, right in zip(R, edges, edges[1:]):
@@ -45,22 +46,22 @@ def unwalk_block(
     edges,  # where the blocks of columns begin and end
 ):  # (cycles through each row (n_max, rows), through each column (n_max, Q))
     "Undo one block and take the adjoint through it."
-    n_max, spans = len(R[0]), list(zip(edges, edges[1:]))
-    C, seen = np.zeros((*R[0].shape[:2], pair.shape[0])), []
+    n_max, spans, xp = len(R[0]), list(zip(edges, edges[1:])), namespace(pair.enter)
+    C, seen = xp.zeros((*R[0].shape[:2], pair.shape[0])), []
     if starts is not None:
         C[0] = starts
     for r, (left, right) in zip(R, spans):
         gone = _times(C, pair.leave[:, left:right])
-        seen.append((C.copy(), gone))
+        seen.append((C + 0, gone))
         r -= gone
         C[1:] += _times(r[:-1], pair.enter[:, left:right].T)
-    V = np.zeros_like(C)
-    rows, columns = np.zeros((n_max, pair.shape[0])), np.zeros((n_max, edges[-1]))
+    V = xp.zeros_like(C)
+    rows, columns = xp.zeros((n_max, pair.shape[0])), xp.zeros((n_max, int(edges[-1])))
     for w, (C, gone), (left, right) in zip(W[::-1], seen[::-1], spans[::-1]):
         back = _times(w, pair.leave[:, left:right].T)
         for k in range(n_max):  # steps before and after the block, without the entries
-            rows[k:] += np.einsum("li,nli->ni", C[k], back[: n_max - k])
-            columns[k:, left:right] += np.einsum("lb,nlb->nb", gone[k], w[: n_max - k])
+            rows[k:] += xp.einsum("li,nli->ni", C[k], back[: n_max - k])
+            columns[k:, left:right] += xp.einsum("lb,nlb->nb", gone[k], w[: n_max - k])
         w[1:] += _times(V[1:], pair.enter[:, left:right])
         V[1:] += back[:-1]
     return rows, columns
@@ -85,18 +86,18 @@ def walk_lanes(
     shares=False,  # whether to sum the cycles through each row and column
 ):  # `LaneSums`
     "Walk all blocks forwards, and backwards if shares are wanted."
-    spans = list(zip(edges, edges[1:]))
-    R = [np.zeros((n_max, len(close), b - a)) for a, b in spans]
+    spans, xp = list(zip(edges, edges[1:])), namespace(close)
+    R = [xp.zeros((n_max, len(close), int(b - a))) for a, b in spans]
     for a in blocks:
         pair = read(a)
         walk_block(R, pair, starts(a, pair), edges)
     sums = sum((r * close[:, a:b]).sum(2) for r, (a, b) in zip(R, spans))
     if not shares:
         return LaneSums(sums, None, None)
-    W = [np.zeros_like(r) for r in R]
+    W = [xp.zeros_like(r) for r in R]
     for w, (a, b) in zip(W, spans):
         w[0] = close[:, a:b]
-    rows, columns = {}, np.zeros((n_max, edges[-1]))
+    rows, columns = {}, xp.zeros((n_max, int(edges[-1])))
     for a in reversed(blocks):
         pair = read(a)
         rows[a], part = unwalk_block(R, W, pair, starts(a, pair), edges)
@@ -172,14 +173,14 @@ STATE = 2**28  # bytes of state to keep at once
 
 def _exact_sums(pair, n_max, row_edges, edges, shares):
     "Sums over all cycles through increasing blocks: total, by row, by column."
-    count = len(row_edges) - 1
+    count, xp = len(row_edges) - 1, namespace(pair.enter)
     few = row_edges[-1] <= 400  # rows for which all lanes may walk at once
     span = count if few else max(1, count // 8)  # blocks of lanes that walk together
     wide = np.diff(row_edges).max() * 8 * n_max * edges[-1] * (4 if shares else 2)
     span = int(max(1, min(span, STATE // wide)))
     slices = [slice(a, b) for a, b in zip(row_edges, row_edges[1:])]
-    total, columns = np.zeros(n_max), np.zeros((n_max, edges[-1]))
-    rows = np.zeros((n_max, row_edges[-1]))
+    total, columns = xp.zeros(n_max), xp.zeros((n_max, int(edges[-1])))
+    rows = xp.zeros((n_max, int(row_edges[-1])))
     for first in range(0, count, span):
         last = min(first + span, count)
         base = row_edges[first]
@@ -188,7 +189,7 @@ def _exact_sums(pair, n_max, row_edges, edges, shares):
         def starts(a, part, base=base, last=last, close=close):
             if a >= last:
                 return None
-            own = np.zeros((len(close), part.shape[0]))
+            own = xp.zeros((len(close), part.shape[0]))
             at = np.arange(part.shape[0])
             own[row_edges[a] - base + at, at] = 1
             return own
@@ -207,7 +208,8 @@ def _exact_sums(pair, n_max, row_edges, edges, shares):
             columns += found.columns
             for a, part in found.rows.items():
                 rows[:, slices[a]] += part
-    return (total, rows, columns) if shares else (total, None, None)
+    total = at_home(total)
+    return (total, at_home(rows), at_home(columns)) if shares else (total, None, None)
 
 # %% ../nbs/22_blocks.ipynb #7c4c400d
 def block_means(
@@ -228,11 +230,11 @@ def block_means(
     scale = balance([a * b for a, b in zip(*ways)])
 
     def sums(pair):
-        scaled = scale.scaled(pair)
+        unit = scale.scaled(pair)
         if pair.shape[0] <= pair.shape[1]:
-            found = _exact_sums(scaled, n_max, *edges, replicates)
+            found = _exact_sums(unit, n_max, *edges, replicates)
         else:  # the shorter side is squared
-            turned = Pair(*(x[::-1, ::-1].T for x in scaled[:2]))
+            turned = Pair(*(namespace(x).flip(x, (0, 1)).T for x in unit[:2]))
             flipped = [e[-1] - e[::-1] for e in edges[::-1]]
             total, rows, columns = _exact_sums(turned, n_max, *flipped, replicates)
             found = total, columns, rows

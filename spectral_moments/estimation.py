@@ -11,6 +11,7 @@ __all__ = ['METHODS', 'ALIASES', 'LEAST', 'PRODUCTS', 'MOST', 'ERRORS', 'CHEAP',
 # %% ../nbs/11_estimation.ipynb #2b7bee57
 import math
 import warnings
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -21,7 +22,6 @@ from spectral_moments.checks import (
     check_n_jobs,
     check_order,
     check_random_state,
-    check_trials,
     kind_of,
     progress_bar,
 )
@@ -39,7 +39,14 @@ from spectral_moments.reduction import (
     trial_splits,
 )
 from .results import Estimate, EstimateWarning
-from .sources import Source, look, open_source
+from spectral_moments.sources import (
+    Source,
+    look,
+    namespace,
+    at_home,
+    open_source,
+    tensor_trials,
+)
 from .uncertainty import doubts, few_carry
 
 # %% ../nbs/11_estimation.ipynb #1bce17a5
@@ -81,6 +88,7 @@ def choose(
     center=False,  # whether the mean over the rows is removed
     complete=True,  # whether all entries are there, with equal weights
     whole=True,  # whether the matrix may be held in one piece
+    walks=("increasing", "blocks"),  # families for what is beyond all cycles
 ):  # (list with the name of the family for each order, number of views of the last)
     "Which family estimates which order, by price, errors included."
     T, P, Q = shape
@@ -95,7 +103,8 @@ def choose(
     names = ["all_cycles"] * highest
     if highest == n_max:
         return names, views
-    for name, most in (("increasing", LEAST / ERRORS), ("blocks", left)):
+    for name in walks:
+        most = LEAST / ERRORS if name == "increasing" else left
         one = price(name, n_max, shape, pairs=center)
         if whole and one <= most:
             worth = min(
@@ -161,6 +170,11 @@ class _Call:
         self.method = self._method(method)
         self.n_max = check_order(n_max, (P, Q))
         self.complete = not (source.gaps or design.weighted)
+        self.walks = [
+            name
+            for name in ("increasing", "blocks")
+            if source.place != "torch" or not FAMILIES[name].moves
+        ]
         center, rows, columns, population = design
         finite = population != (None, None)
         grouped = rows.groups is not None or columns.groups is not None
@@ -225,7 +239,8 @@ class _Call:
         if self.method == "auto":
             options = dict(center=self.center, complete=self.complete)
             whole = self.source.place != "file"
-            names, runs = choose(self.shape, self.n_max, whole=whole, **options)
+            options.update(whole=whole, walks=self.walks)
+            names, runs = choose(self.shape, self.n_max, **options)
         else:
             names, runs = [self.method] * self.n_max, self.views(self.method, self.n_max)
         return names, runs if n_permutations is None else n_permutations
@@ -268,9 +283,10 @@ def _typical(source, center):
     P = source.shape[1]
     rows = np.unique(np.linspace(0, P - 1, min(P, 512)).astype(int))
     x = source.take(rows)
-    x = np.nan_to_num(np.asarray(x.cpu() if source.place == "torch" else x))
-    x = x - np.median(x, axis=1, keepdims=True) if center else x
-    return float(np.median((x**2).mean(axis=(0, 2))))
+    xp = namespace(x)
+    x = xp.nan_to_num(xp.asarray(x))
+    x = x - xp.quantile(x, 0.5, axis=1, keepdims=True) if center else x
+    return float(np.median(at_home((x**2).mean((0, 2)))))
 
 
 def _lost(found, source, center):
@@ -295,12 +311,11 @@ def _found(call, names, runs, stderr, rng, n_jobs, advance, errors=None):
     if "all_cycles" in results:
         lost = _lost(results["all_cycles"], call.source, call.center)
         lost = [n for n in lost if names[n] == "all_cycles"]
-    if lost and auto and "increasing" not in results:
-        results["increasing"] = _run(
-            call, "increasing", int(max(lost)) + 1, RUNS, stderr, *options
-        )
+    walk = call.walks[0]
+    if lost and auto and walk not in results:
+        results[walk] = _run(call, walk, int(max(lost)) + 1, RUNS, stderr, *options)
     if lost and auto:
-        names = ["increasing" if n in lost else name for n, name in enumerate(names)]
+        names = [walk if n in lost else name for n, name in enumerate(names)]
     return results, names, lost
 
 # %% ../nbs/11_estimation.ipynb #e0b55298
@@ -438,7 +453,8 @@ def sampled_covariances(
     "Covariances of the estimates for a whole matrix, from some of its rows."
     unknown = np.full((n_max, n_max), np.inf)
     few = np.sort(np.random.default_rng(0).permutation(shape[2])[:KEPT])
-    part = Source(np.ascontiguousarray(source.take(slice(None))[:, :, few]), 0, source.gaps)
+    part = source.take(slice(None))[:, :, few]
+    part = Source(namespace(part).ascontiguousarray(part), 0, source.gaps)
     if part.shape[1] <= n_max * (2 if design.center else 1) or len(few) <= n_max:
         return Covariances(unknown, unknown, np.zeros(n_max, dtype=int))
     w, v = design.rows.weights, design.columns.weights
@@ -464,7 +480,8 @@ def _from_sample(call):
     others = np.random.default_rng(0).permutation(order[len(largest) :])[:KEPT]
     taken = np.sort(np.concatenate([largest, others]))
     stands_for = np.where(np.isin(taken, largest), 1.0, (P - len(largest)) / len(others))
-    kept = Source(np.asarray(source.take(taken)), 0, source.gaps)
+    kept = source.take(taken)
+    kept = Source(namespace(kept).asarray(kept), 0, source.gaps)
     w = call.design.rows.weights
     design = call.design._replace(rows=Sides(None if w is None else w[taken]))
     return sampled_covariances(kept, stands_for, call.shape, call.n_max, design)
@@ -704,21 +721,6 @@ def increasing(
     )
 
 # %% ../nbs/11_estimation.ipynb #d65b15ec
-def _tensor_sources(phi):
-    "A torch tensor as a source that keeps its gradient, and the same without."
-    sound = phi.ndim in (2, 3) and phi.numel() and str(phi.layout) == "torch.strided"
-    size = phi.detach().double().abs() if sound and not phi.is_complex() else None
-    known = None if size is None else size.nan_to_num(nan=-1.0, posinf=math.inf)
-    largest = -1.0 if known is None else float(known.max())
-    if not 0 <= largest < math.inf:
-        check_trials(phi.detach().cpu(), missing=True)  # says what is wrong
-    exponent = int(np.clip(np.frexp(largest)[1], -1000, 1000))
-    x = phi.double() * 2.0**-exponent
-    x = x if x.ndim == 3 else x[None]
-    gaps = bool(size.isnan().any())
-    return Source(x, exponent, gaps), Source(x.detach(), exponent, gaps)
-
-
 def all_cycles(
     phi,  # matrix (P, Q) or trials (T, P, Q), NaN where missing; or a torch tensor of these
     n_max,  # highest order, at most 5 and at most min(P, Q)
@@ -731,7 +733,11 @@ def all_cycles(
         return _values(phi, "all_cycles", n_max, Design(center))
     import torch
 
-    source, plain = _tensor_sources(phi)
+    if not (phi.requires_grad and torch.is_grad_enabled()):
+        values = _values(phi, "all_cycles", n_max, Design(center))
+        return torch.as_tensor(values, device=phi.device)
+    plain = open_source(phi)
+    source = replace(plain, trials=tensor_trials(phi))  # with its gradient
     call = _Call(source, n_max, "all_cycles", Design(center))
     rng, family = np.random.default_rng(0), FAMILIES["all_cycles"]
     paired = call.pairs("all_cycles", call.n_max)

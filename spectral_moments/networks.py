@@ -650,12 +650,12 @@ def watch(
     positions="sample",  # what further axes are: "sample", "inputs", "features" or "mean"
     feature_axis=None,  # axis of the features if there are positions; None: as the module
     units=128,  # number of units to keep of each layer, at random
-    inputs=1024,  # number of rows to keep of each layer, at random
+    inputs=1024,  # number of rows to keep of each layer, at random; memory holds twice that
     patches=4,  # positions of an input that are kept for positions="inputs"
     select=None,  # function: output of a layer -> its tensor; None: the first tensor in it
     random_state=None,  # None, an int or a numpy Generator; torch's numbers are untouched
 ):  # `Watch`: open it by `with`, run the model, ask for estimates, dimension, alignments
-    "Watch layers of a network while it runs or learns."
+    "Watch layers while a network runs or learns, by a random sample of bounded size."
     if positions is None or _check_positions(positions) is None:
         raise ValueError("positions is None; say what a position is, or leave it out")
     single = isinstance(layers, (str, need_torch().nn.Module))

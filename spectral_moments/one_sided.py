@@ -9,7 +9,7 @@ __all__ = ['increasing_rows', 'one_sided_means']
 import numpy as np
 
 from .plugin import without_mean
-from .sources import ratio_means
+from .sources import namespace, at_home, ratio_means
 
 # %% ../nbs/03_one_sided.ipynb #49de84b0
 def increasing_rows(
@@ -18,16 +18,16 @@ def increasing_rows(
     n_max,  # highest order
 ):  # array over n
     "Means over increasing cycles of rows for n = 1..n_max, features fully observed."
-    P, Q = enter.shape
-    gram = np.asarray(leave @ enter.T) / Q
-    upper = np.triu(gram, k=1)
-    values = [np.trace(gram) / P]
+    (P, Q), xp = enter.shape, namespace(enter)
+    gram = xp.asarray(leave @ enter.T) / Q
+    upper = xp.triu(gram, 1)
+    values = [gram.trace() / P]
     X = upper * (2 / (P * (P - 1))) if n_max > 1 else None
     for n in range(2, n_max + 1):
-        values.append(np.vdot(X, gram.T))
+        values.append((X * gram.T).sum())
         if n < n_max:
             X = (X @ upper) * ((n + 1) / (P - n))
-    return np.array(values)
+    return at_home(values)
 
 # %% ../nbs/03_one_sided.ipynb #03927e6d
 def one_sided_means(

@@ -19,7 +19,7 @@ import numpy as np
 
 from .checks import kind_of
 from .planner import GraphSums, graph_sums, transposed
-from .sources import FEWEST, Means, Pair
+from .sources import FEWEST, Means, Pair, at_home, namespace
 
 # %% ../nbs/07_partitions.ipynb #285735a7
 def set_partitions(
@@ -178,8 +178,11 @@ def cycle_weights(
 
 # %% ../nbs/07_partitions.ipynb #4883bfa3
 def _finished(found):
-    "Graph sums as numbers and arrays, for Dask arrays too."
-    if kind_of(found.totals[0]) != "dask":
+    "Graph sums as numbers and arrays in memory; what has a gradient keeps it."
+    kind = kind_of(found.totals[0])
+    if kind == "torch" and not found.totals[0].requires_grad:
+        return GraphSums(*map(at_home, found))
+    if kind != "dask":
         return found
     import dask
 
@@ -237,8 +240,8 @@ def cycle_means(
         values = [x if k else unknown for x, k in zip(values, known)]
         return Means(values, rounding=np.finfo(float).eps * sizes)
     values = np.where(known, np.array(values, dtype=float), np.nan)
-    kind = next(iter(matrices.values())).dtype if pair.exact else float
-    eps = np.finfo(kind).eps
+    one = matrices["enter"]
+    eps = namespace(one).finfo(one.dtype).eps if pair.exact else np.finfo(float).eps
     result = Means(values, rounding=np.where(known, eps * sizes, 0))
     if not replicates:
         return result

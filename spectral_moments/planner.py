@@ -11,6 +11,8 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
+from .sources import namespace
+
 # %% ../nbs/20_planner.ipynb #575f6760
 class Node(NamedTuple):
     "One expression in a table."
@@ -405,7 +407,7 @@ def _seeds(plan, weights, loop):
     seeds = {}
     for ref, weight in zip(plan.outputs, weights, strict=True):
         if weight and plan.table[ref].loop == loop:
-            seeds[ref] = seeds.get(ref, 0.0) + weight
+            seeds[ref] = seeds.get(ref, 0.0) + float(weight)
     return seeds
 
 # %% ../nbs/20_planner.ipynb #f3666cc3
@@ -422,10 +424,7 @@ def _in_loop(plan, loop, values, outer, weights, shares):
 
 def _joined(parts):
     "Vectors one after the other, or numbers as a vector, of whatever kind of array."
-    if type(parts[0]).__module__.partition(".")[0] == "torch":
-        import torch as xp
-    else:
-        import numpy as xp
+    xp = namespace(parts[0])
     return xp.concatenate(parts) if parts[0].ndim else xp.stack(parts)
 
 # %% ../nbs/20_planner.ipynb #6e57967c

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from .sources import Pair, ratio_means
+from .sources import Pair, namespace, at_home, ratio_means
 
 # %% ../nbs/02_plugin.ipynb #699e19e4
 def naive_sums(
@@ -19,25 +19,25 @@ def naive_sums(
     n_max,  # highest order
 ):  # array over n: the sum over all cycles, repeated rows and columns too, over P^n Q^n
     "Traces of powers of the Gram matrix."
-    P, Q = enter.shape
-    gram = np.asarray(leave @ enter.T if P <= Q else enter.T @ leave) / (P * Q)
+    (P, Q), xp = enter.shape, namespace(enter)
+    gram = xp.asarray(leave @ enter.T if P <= Q else enter.T @ leave) / (P * Q)
     if leave is enter:
-        eigenvalues = np.linalg.eigvalsh(gram).clip(0)
-        return (eigenvalues[:, None] ** np.arange(1, n_max + 1)).sum(axis=0)
-    power, traces = np.eye(len(gram)), []
-    for _ in range(n_max):
+        eigenvalues = xp.linalg.eigvalsh(gram).clip(0)
+        return at_home([(eigenvalues**n).sum() for n in range(1, n_max + 1)])
+    power, traces = gram, [gram.trace()]
+    for _ in range(1, n_max):
         power = power @ gram
-        traces.append(np.trace(power))
-    return np.array(traces)
+        traces.append(power.trace())
+    return at_home(traces)
 
 # %% ../nbs/02_plugin.ipynb #c5bcc445
 def without_mean(
     pair,  # `Pair`
 ):  # `Pair` whose columns have mean zero over what is counted
     "Subtract the mean of each column: harmless only if the rows are all there are."
-    counts = pair.counts or (np.ones((1, 1)),) * 2
+    counts = pair.counts or (1.0, 1.0)
     both = [
-        x - count * (x.sum(0) / np.maximum((count + 0 * x).sum(0), 1e-300))
+        x - count * (x.sum(0) / (count + 0 * x).sum(0).clip(1e-300))
         for x, count in zip(pair[:2], counts)
     ]
     return Pair(both[0], both[0] if pair.leave is pair.enter else both[1], pair.counts)

@@ -21,7 +21,7 @@ from .partitions import cycle_means, cycle_weights
 from .planner import plan_cost
 from .plugin import naive_means
 from .sketch import sketch_means
-from .sources import Pair, View, ratio_means
+from .sources import Pair, View, at_home, ratio_means
 
 # %% ../nbs/24_reduction.ipynb #ee102df5
 class Request(NamedTuple):
@@ -53,6 +53,7 @@ class Family(NamedTuple):
     highest: int = None  # highest order, None for any
     whole: bool = True  # whether it needs the matrix in one piece
     sampled: bool = True  # whether the rows are a sample; if not, all of them have a mean
+    moves: bool = False  # whether a tensor has to leave its device for it
 
 # %% ../nbs/24_reduction.ipynb #11318031
 def _all_cycles(source, view, ask):
@@ -76,12 +77,9 @@ def _increasing(source, view, ask):
 
     def sums(pair):
         x = scale.scaled(pair)
-        x = x.enter, x.enter if x.leave is x.enter else x.leave
-        x = (
-            [np.ascontiguousarray(x[0])] * 2
-            if x[0] is x[1]
-            else map(np.ascontiguousarray, x)
-        )
+        enter = np.ascontiguousarray(at_home(x.enter))  # the inner loop runs at home
+        same = x.leave is x.enter
+        x = enter, enter if same else np.ascontiguousarray(at_home(x.leave))
         found = increasing_sums(*x, ask.n_max, influences=ask.replicates, n_jobs=ask.n_jobs)
         return [None if part is None else (part.T / scale.numbers).T for part in found]
 
@@ -146,7 +144,11 @@ FAMILIES = {
         highest=5,
     ),
     "increasing": Family(
-        _increasing, _walk_cost(3), backward=lambda place: place != "dask", ordered=True
+        _increasing,
+        _walk_cost(3),
+        backward=lambda place: place != "dask",
+        ordered=True,
+        moves=True,
     ),
     "blocks": Family(_blocks, _walk_cost(1), backward=_always, ordered=True),
     "sketched": Family(

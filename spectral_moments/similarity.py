@@ -18,7 +18,13 @@ from itertools import combinations_with_replacement
 import numpy as np
 from scipy.special import ndtri
 
-from .checks import check_count, check_flag, check_random_state
+from spectral_moments.checks import (
+    check_count,
+    check_flag,
+    check_random_state,
+    check_trials,
+    kind_of,
+)
 from .cross import RUNS, cross_table
 from .rbf import fourier_features
 from .reduction import jackknife_covariance
@@ -459,6 +465,7 @@ def _opened(systems, center, shared):
     sources = {}
     for name, x in systems.items():
         try:
+            x = check_trials(x, missing=True) if kind_of(x) == "torch" else x
             sources[name] = open_source(x)
         except (TypeError, ValueError) as error:
             raise type(error)(re.sub(r"\bphi\b", lambda _: name, str(error))) from None

@@ -10,7 +10,14 @@ import numpy as np
 
 from .blocks import BLOCKS, balance, even_edges, symmetric
 from .cluster import computed, probe_lanes
-from .sources import FEWEST, Means, Pair, ratio_means
+from spectral_moments.sources import (
+    FEWEST,
+    Means,
+    Pair,
+    namespace,
+    at_home,
+    ratio_means,
+)
 
 # %% ../nbs/23_sketch.ipynb #051f9ff2
 def _leading(read, blocks, V):
@@ -20,10 +27,11 @@ def _leading(read, blocks, V):
         found, squares = 0.0, 0.0
         for a in blocks:
             pair = read(a)
+            V = namespace(pair.enter).asarray(V)
             found = found + pair.enter.T @ (pair.enter @ V)
             squares = squares + (pair.enter * pair.leave).sum()
         found, squares = computed(found, squares)
-        V = np.linalg.qr(found)[0] if rounds > 1 else V
+        V = namespace(found).linalg.qr(found)[0] if rounds > 1 else V
     return V, squares
 
 
@@ -32,8 +40,9 @@ def lane_weights(
     probes,  # random signs, (Q, number)
 ):  # (start weights, closing weights), both (Q, lanes)
     "Weights of the lanes; those of the probes add up to their mean."
-    rest = probes - V @ (V.T @ probes)
-    return np.hstack([V, rest]), np.hstack([V, rest / probes.shape[1]])
+    xp = namespace(V)
+    rest = xp.asarray(probes) - V @ (V.T @ xp.asarray(probes))
+    return xp.hstack([V, rest]), xp.hstack([V, rest / probes.shape[1]])
 
 # %% ../nbs/23_sketch.ipynb #f5f48487
 def _sketched_sums(read, blocks, edges, n_max, rng, rank, n_probes):
@@ -43,10 +52,11 @@ def _sketched_sums(read, blocks, edges, n_max, rng, rank, n_probes):
     V, squares = _leading(read, blocks, V)
     n_probes = 2 if V.shape[1] == Q else n_probes  # nothing is left for them
     start, close = lane_weights(V, rng.choice([-1.0, 1.0], size=(Q, n_probes)))
-    sums = probe_lanes(read, blocks, start, np.ascontiguousarray(close.T), n_max, edges)
+    close = namespace(close).ascontiguousarray(close.T)
+    sums = at_home(probe_lanes(read, blocks, start, close, n_max, edges))
     noise = np.atleast_2d(np.cov(sums[:, V.shape[1] :])) * n_probes
     total = sums.sum(1)
-    total[0], noise[0], noise[:, 0] = squares, 0, 0  # m(1) needs no probes
+    total[0], noise[0], noise[:, 0] = float(squares), 0, 0  # m(1) needs no probes
     return total, noise
 
 # %% ../nbs/23_sketch.ipynb #bc11a63a

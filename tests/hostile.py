@@ -569,17 +569,14 @@ def check_result(result, told, watch, place, typical):
         if told != result.notes:
             raise Failed("warnings are not the notes")
         str(result), result.to_dict(), result._repr_html_()
-        where = "numpy" if place == "torch" else place
         parts = result.values, result.methods, result.usable, result.notes
-        return check_values(*parts, watch, where, typical)
+        return check_values(*parts, watch, place, typical)
     if isinstance(result, tuple):  # a dimension
         return "right"
     values = np.asarray(result.detach() if hasattr(result, "detach") else result)
     names = {s[0] for s in watch.seen}
     methods = [names.pop() if len(names) == 1 else ""] * len(values)
     usable = np.zeros(len(values), dtype=bool) if told else np.ones(len(values), dtype=bool)
-    if place == "torch" and methods[0] != "all_cycles":
-        place = "numpy"
     return check_values(values, methods, usable, told, watch, place, typical)
 
 

@@ -104,6 +104,29 @@ def test_eigenvalues():
     assert fourier["relative_sd"][9] > 1e7
 
 
+def test_feature_learning():
+    stored = np.load(RESULTS / "feature_learning.npz")
+    about = json.loads((RESULTS / "feature_learning.json").read_text())["fashion"]
+    names = ("naive", "ours", "powers", "size")
+    naive, ours, powers, size = (np.float64(stored[f"fashion {x}"][:, 1:]) for x in names)
+    weight = size ** (2 * np.arange(1, 8))
+    weight = weight / weight.mean(axis=0)
+    spread = lambda m: (m.std(axis=0, ddof=1) / m.mean(axis=0))[:, 1:]
+    pooled = lambda top: (weight * top).mean(axis=0) / (weight * powers).mean(axis=0)
+    plain = spread(naive.mean(axis=0)) / spread(ours.mean(axis=0))
+    end, early = spread(pooled(naive))[-1] / spread(pooled(ours))[-1], plain[5]
+    assert about["epochs"][5] == 10 and (end > 1).all() and (early[1:] < 1).all()
+    text = entry("diverge across the different network widths")
+    assert f"Over {len(about['seeds'])} seeds" in text
+    assert f"{end.min():.1f} to {end.max():.1f} times" in text
+    assert f"{plain[-1].min():.1f} to {plain[-1].max():.1f} times" in text
+    assert f"{1 / early[-1]:.1f} times as much" in text
+    median = stored["fashion subsets"][:, -1, 2, 4] / stored["fashion whole ours"][:, -1]
+    text = entry("A random 128 of 1024 neurons")
+    for n, words in ((2, "of the layer's $m(2)$"), (7, "of its $m(7)$")):
+        assert f"{median[:, n - 1].mean():.2f} {words}" in text
+
+
 def test_transposition():
     recording = sm.RBF(3, kernel_cov=0.25).sample(200, 400, random_state=3)
     for phi in (recording, recording[:20, :40]):

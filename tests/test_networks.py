@@ -11,6 +11,7 @@ import torch
 from conftest import normal
 
 import spectral_moments as sm
+from spectral_moments.blocks import walk_lanes
 from spectral_moments.networks import (
     POSITIONS,
     Activations,
@@ -18,6 +19,9 @@ from spectral_moments.networks import (
     record,
     rms_normalized,
 )
+from spectral_moments.partitions import cycle_weights
+from spectral_moments.planner import graph_sums
+from spectral_moments.sources import Pair
 
 ignore_doubts = pytest.mark.filterwarnings("ignore::spectral_moments.EstimateWarning")
 
@@ -538,6 +542,17 @@ def test_watch_positions(positions):
     assert (phi.column_groups is not None) == (positions == "features")
 
 
+def test_memory_does_not_grow_with_the_steps():
+    model, options = torch.nn.Sequential(torch.nn.Linear(5, 50)), dict(inputs=40, units=8)
+    with sm.watch(model, "0", random_state=0, **options) as seen:
+        for _ in range(500):
+            model(torch.randn(16, 5))
+            rows = seen._seen["0"].sample.rows
+            held = sum(x.untyped_storage().nbytes() for x in rows)  # not parts of batches
+            assert held <= 4 * 8 * (2 * 40 + 16)
+    assert seen.n_inputs == {"0": 8000} and seen.sample("0").shape == (40, 8)
+
+
 def test_select_and_dicts():
     class Answer(torch.nn.Module):
         def forward(self, x):
@@ -651,7 +666,7 @@ def no_transfer(monkeypatch):
         real = getattr(torch.Tensor, name)
 
         def guarded(tensor, *args, real=real, **options):
-            if tensor.numel() > 64:
+            if tensor.numel() > 300:  # less than the data: results by graph, row or column
                 raise Leaving
             return real(tensor, *args, **options)
 
@@ -669,6 +684,72 @@ def test_all_cycles_stay_on_their_device(no_transfer, center, dtype):
     found[2].backward()
     assert found.dtype == torch.float64 and y.grad.dtype == dtype  # summed in double
     differentiable_dimension(y, center=center).backward()
+
+
+STAYING = ("auto", "all_cycles", "blocks", "sketched", "naive", "kv_row", "kv_col")
+SPECIAL = (
+    {},
+    {"center": True},
+    {"row_weights": np.arange(1.0, 21)},
+    {"column_weights": np.arange(1.0, 17), "center": True},
+    {"groups": np.arange(20) // 2},
+    {"population": (None, 40)},
+    {"stderr": False},
+)
+
+
+def same_estimate(found, expected):
+    assert found.methods == expected.methods and found.notes == expected.notes
+    for name in ("values", "stderr", "stderr_rows", "stderr_columns", "covariance"):
+        a, b = getattr(found, name), getattr(expected, name)
+        if b is not None:
+            np.testing.assert_allclose(a, b, rtol=1e-7, atol=1e-12, equal_nan=True)
+
+
+@ignore_doubts
+@pytest.mark.parametrize("shape", [(20, 16), (16, 20), (2, 20, 16)])
+@pytest.mark.parametrize("gaps", [0.0, 0.06])
+@pytest.mark.parametrize("method", STAYING)
+def test_estimates_stay_on_their_device(no_transfer, method, gaps, shape):
+    rng, x = np.random.default_rng(1), normal(shape, 0) + 0.5
+    x[rng.random(shape) < gaps] = np.nan
+    for special in SPECIAL if shape[-2] == 20 else SPECIAL[:2]:
+        options = dict(method=method, random_state=0, n_permutations=1, **special)
+        try:
+            expected = sm.estimate(x, 3, **options)
+        except ValueError as refused:
+            with pytest.raises(ValueError, match=str(refused)[:30]):
+                sm.estimate(torch.tensor(x), 3, **options)
+            continue
+        same_estimate(sm.estimate(torch.tensor(x), 3, **options), expected)
+
+
+@ignore_doubts
+def test_what_leaves_the_device(no_transfer):
+    x = torch.tensor(normal((20, 16), 0))
+    with pytest.raises(Leaving):  # the inner loop runs on the processor, and was asked for
+        sm.estimate(x, 3, method="increasing")
+    found = sm.estimate(x, 6, random_state=0)  # so it is not chosen
+    assert found.methods == ["all_cycles"] * 5 + ["blocks"]
+    wild = x.clone()
+    wild[0, 0] = 1e9  # digits are lost: the answer comes from blocks, which only add
+    assert set(sm.estimate(wild, 3, random_state=0).methods) == {"all_cycles", "blocks"}
+    double = sm.estimate(x.float(), 4, random_state=0)  # single precision, summed in double
+    same_estimate(double, sm.estimate(x.float().double(), 4, random_state=0))
+
+
+def test_sums_are_made_where_the_tensors_are():
+    x = torch.empty(16, 12, dtype=torch.float64, device="meta")  # a device without numbers
+    weights = cycle_weights(4, (16, 12), ("enter", "enter"), True)
+    found = graph_sums(weights.graphs, {"enter": x}, weights.means[:2])
+    assert {y.device.type for y in (*found.totals, *found.rows, *found.columns)} == {"meta"}
+    edges, pair = np.array([0, 3, 7, 12]), Pair(x, x)
+    part = lambda a: pair.part(slice(8 * a, 8 * a + 8))
+    starts = lambda a, mine: x.new_zeros((16, 8))
+    found = walk_lanes(part, range(2), starts, x, 3, edges, shares=True)
+    assert {y.device.type for y in (found.lanes, found.columns)} == {"meta"}
+    with pytest.raises(TypeError, match="meta"):
+        sm.estimate(x, 2)
 
 
 @ignore_doubts
