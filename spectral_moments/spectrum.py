@@ -36,7 +36,7 @@ def nearest_point(
     span = np.linalg.qr(A[:, weights > 0])[0]
     return weights / size, root @ (span @ span.T) @ np.linalg.inv(root)
 
-# %% ../nbs/12_spectrum.ipynb #1e39f3ba
+# %% ../nbs/12_spectrum.ipynb #74f8e063
 #: noise of the copies in standard errors, their number, share of the identity in S,
 #: and the largest factor by which an error may follow the fit
 SMOOTHING, COPIES, SHRINKAGE, FACTOR = 0.5, 64, 0.05, 3.0
@@ -50,7 +50,7 @@ def error_factor(
     ratio = fit / np.maximum(m, fit / FACTOR + np.finfo(float).tiny)
     return ratio.clip(1 / FACTOR, FACTOR)
 
-# %% ../nbs/12_spectrum.ipynb #45546623
+
 def feasible(
     est,  # an estimate with .values, .stderr and .covariance
     *,
