@@ -419,7 +419,7 @@ def _draw(result, data, arguments):
     "A figure: the moments, and the dimension; or the dimension alone."
     from matplotlib.figure import Figure
 
-    from spectral_moments.spectrum import plot_dimensions
+    from spectral_moments.sweeps import plot_dimensions
 
     alone = arguments.dimension
     figure = Figure(figsize=(5 if alone else 9, 3.6), layout="constrained")
@@ -450,7 +450,7 @@ def _can_sweep(data, arguments):
 def _draw_sweep(ax, data, arguments):
     "Dimension of random submatrices against their size, unbiased and naive."
     from spectral_moments.estimation import estimate
-    from spectral_moments.spectrum import dimension_sweep
+    from spectral_moments.sweeps import dimension_sweep
 
     def naive(part):
         options = dict(method="naive", center=arguments.center, stderr=False)

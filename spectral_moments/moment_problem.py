@@ -4,15 +4,18 @@
 
 # %% auto #0
 __all__ = ['checked_moments', 'positive_number', 'moment_grid', 'Bounds', 'operator_norm', 'ridge_series', 'effective_dimension',
-           'spectral_bounds', 'eigenvalue_bounds', 'spectral_measure', 'constant_eigenvalues', 'recovery_bound']
+           'spectral_bounds', 'eigenvalue_bounds', 'moments_and_covariance', 'upper_end', 'Spectrum',
+           'spectral_measure', 'constant_eigenvalues', 'recovery_bound']
 
-# %% ../nbs/33_moment_problem.ipynb #d2969c87
+# %% ../nbs/33_moment_problem.ipynb #6d198936
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import linprog
 
 from .checks import check_count
+from .results import new_axes
 from .uncertainty import interval
 
 # %% ../nbs/33_moment_problem.ipynb #443f7a55
@@ -280,6 +283,104 @@ def _count_range(s, j, rows, low, high):
     "Fewest and most eigenvalues at the points s[j], s[j + 1], ... of the grid."
     number = np.append(np.zeros(j), 1 / s[j:])
     return _moment_problem(number, rows, low, high)
+
+# %% ../nbs/33_moment_problem.ipynb #9bf7030b
+def moments_and_covariance(
+    est,  # an estimate with .values, .stderr and perhaps .covariance
+):  # (values, covariance) of the leading orders whose error is known
+    "What a fit needs of an estimate; without a covariance, errors count as independent."
+    m, stderr = checked_moments(est)
+    if stderr is None:
+        raise ValueError("moments without standard errors; pass the result of `estimate`")
+    k = int(np.isfinite(stderr).cumprod().sum())
+    if not k or not m[0] > 0:
+        raise ValueError("m(1) is not positive, or its error unknown; measure more")
+    floor = 1e-9 * abs(m[:k]) + np.finfo(float).tiny
+    stderr = np.maximum(stderr[:k], floor)
+    covariance = getattr(est, "covariance", None)
+    if covariance is None:
+        return m[:k], np.diag(stderr**2)
+    covariance = np.array(covariance, dtype=float)[:k, :k]
+    covariance[np.diag_indices(k)] = stderr**2
+    return m[:k], covariance
+
+
+def upper_end(
+    m,  # estimated moments
+    stderr,  # their standard errors
+):  # a number that the largest eigenvalue is not likely to exceed
+    "Smallest of the roots (m(n) + 2 stderr)^(1/n)."
+    n, high = np.arange(1, len(m) + 1), m + 2 * stderr
+    return float((high[high > 0] ** (1 / n[high > 0])).min())
+
+# %% ../nbs/33_moment_problem.ipynb #b7092d89
+@dataclass(frozen=True, eq=False)
+class Spectrum:
+    "Feasible moments and the measure that has them."
+
+    values: np.ndarray  # feasible moments m(1), ..., m(k)
+    stderr: np.ndarray  # standard errors: those of the unbiased estimates
+    covariance: np.ndarray = field(repr=False)  # likewise
+    linearised: np.ndarray = field(repr=False)  # H C H', the spread of the fit alone
+    grid: np.ndarray = field(repr=False)  # points s, increasing from 0
+    trace: np.ndarray = field(repr=False)  # how much of m(1) lies at each point
+    est: object = field(repr=False, default=None)  # the estimate that was fitted
+
+    @property
+    def moments(self):
+        "The feasible moments, `values`."
+        return self.values
+
+    @property
+    def measure(self):
+        "(eigenvalues, how many of each); a trace at zero has no number and is left out."
+        return self.grid[1:], self.trace[1:] / self.grid[1:]
+
+    def interval(
+        self,
+        level=0.95,  # nominal coverage
+    ):  # (low, high), arrays over n
+        "Intervals for the moments, on the scale of the n-th root."
+        return interval(self.values, self.stderr, level=level)
+
+    def eigenvalues(
+        self,
+        count=None,  # how many; None: as many as the measure holds
+    ):  # array, in decreasing order; zeros beyond what the measure holds
+        "Mean of the measure's quantile function between ranks i - 1 and i."
+        s, number = (x[::-1] for x in self.measure)
+        rank = np.append(0, number.cumsum())
+        count = max(1, round(rank[-1])) if count is None else check_count(count, "count")
+        total = np.append(0, (number * s).cumsum())  # of the eigenvalues up to that rank
+        return np.diff(np.interp(np.arange(count + 1), rank, total))
+
+    def __str__(self):
+        lines = ["Feasible moments\nn     unbiased     feasible   std. error"]
+        rows = zip(self.est.values, self.values, self.stderr)
+        lines += [
+            f"{n}" + "".join(f"{x:13.4g}" for x in row) for n, row in enumerate(rows, 1)
+        ]
+        top = " ".join(f"{x:.3g}" for x in self.eigenvalues(5))
+        return "\n".join([*lines, f"first eigenvalues {top}"])
+
+    def plot(
+        self,
+        ax=None,  # matplotlib axes; None makes new ones
+        *,
+        count=30,  # highest rank
+        level=0.9,  # of the band; None for no band
+        **style,  # properties of the line, for instance label and color
+    ):  # the axes
+        "Eigenvalues against rank, with the band of all spectra that fit the moments."
+        ax, rank = new_axes() if ax is None else ax, np.arange(1, count + 1)
+        style = {"marker": "o", "markersize": 3, "label": "feasible", **style}
+        found = self.eigenvalues(count)
+        (drawn,) = ax.plot(rank, np.where(found > 0, found, np.nan), **style)
+        if level is not None:
+            low, high = eigenvalue_bounds(self.est, count, level=level)
+            ax.fill_between(rank, low, high, color=drawn.get_color(), alpha=0.15, lw=0)
+        ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
+        return ax
 
 # %% ../nbs/33_moment_problem.ipynb #2b244499
 def _order_weights(weights, stderr, scale):

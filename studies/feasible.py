@@ -7,13 +7,12 @@ in the choice of the constants that it checks. Takes about half an hour on one c
 import warnings
 from functools import partial
 from types import SimpleNamespace
+from unittest.mock import patch
 
 import numpy as np
 
 import spectral_moments as sm
 from spectral_moments import spectrum
-from spectral_moments.moment_problem import moment_grid
-from spectral_moments.spectrum import nearest_point, upper_end
 from spectral_moments.uncertainty import interval
 
 SEED = 4119
@@ -32,6 +31,15 @@ CASES = {  # process, shape; the first is the paper's
     "power law 1, 100 x 200": (sm.PowerLaw(1.0, 1000), (100, 200)),
     "12 clusters, 60 x 40": (sm.Discrete(TABLE, input_probs=CLUSTERS), (60, 40)),
 }
+RIVALS = ("unbiased", "negatives dropped", "KV-row", "feasible")
+PLAIN = dict(SMOOTHING=0.0, COPIES=2)
+VARIANTS = {  # other constants of the fit
+    "errors as estimated": dict(FACTOR=1.0),
+    "no smoothing": PLAIN,
+    "no smoothing, diagonal": PLAIN | dict(SHRINKAGE=1.0),
+    "no smoothing, full covariance": PLAIN | dict(SHRINKAGE=1e-9),
+}
+RESAMPLES = 500  # of the matrices, for the errors of the ratios
 
 
 def draw(case, seed, index):
@@ -52,18 +60,37 @@ def signed_root(m):
     return np.sign(m) * abs(m) ** (1 / np.arange(1, m.shape[-1] + 1))
 
 
-def without_smoothing(m, covariance, shrinkage):
-    "The nearest feasible moments themselves, with another share of the identity in S."
-    stderr, n = np.sqrt(covariance.diagonal()), np.arange(1, len(m) + 1)
-    rows = moment_grid(150) ** (n[:, None] - 1) * upper_end(m, stderr) ** n[:, None]
-    correlation = covariance / stderr / stderr[:, None]
-    S = (1 - shrinkage) * correlation + (shrinkage + 1e-9) * np.eye(len(m))
-    rows = rows / stderr[:, None]
-    nu, _ = nearest_point(m / stderr, rows, np.linalg.cholesky(S))
-    return rows @ nu * stderr
+def variant(est, changes):
+    "Feasible moments with other constants of the fit."
+    with patch.multiple(spectrum, **changes):
+        return sm.feasible(est).values
 
 
-def analyse(case, drawn):
+def root_mean_square(miss):
+    "Over matrices, the last axis but one; unknown ones left out."
+    return np.sqrt(np.nanmean(np.square(miss), axis=-2))
+
+
+def ratios(answers):
+    "Error of feasible roots over that of unbiased ones and over the smallest of all."
+    error = {k: root_mean_square(answers[k]) for k in RIVALS}
+    smallest = np.min(list(error.values()), axis=0)
+    return error["feasible"] / np.array([error["unbiased"], smallest])
+
+
+def ratio_table(answers, seed):
+    "The two ratios and their standard errors, by resampling the matrices."
+    count, rng = len(answers["feasible"]), np.random.default_rng(seed)
+    chosen = (rng.integers(count, size=count) for _ in range(RESAMPLES))
+    drawn = [ratios({k: answers[k][i] for k in RIVALS}) for i in chosen]
+    table = zip(("unbiased", "the smallest"), ratios(answers), np.std(drawn, axis=0))
+    return {
+        name: {"ratio": x.round(3).tolist(), "error": e.round(3).tolist()}
+        for name, x, e in table
+    }
+
+
+def analyse(case, drawn, seed):
     "Errors of roots, coverage and errors of eigenvalues of one case."
     found = {key: np.array([x[key] for x in drawn]) for key in drawn[0]}
     process, _ = CASES[case]
@@ -75,18 +102,17 @@ def analyse(case, drawn):
         *(found[k] for k in ("values", "covariance", "kv", "sample"))
     ):
         stderr = np.sqrt(C.diagonal())
-        fit = sm.feasible(SimpleNamespace(values=m, stderr=stderr, covariance=C))
+        est = SimpleNamespace(values=m, stderr=stderr, covariance=C)
+        fit = sm.feasible(est)
         methods = {
             "unbiased": m,
             "negatives dropped": np.where(m > 0, m, np.nan),
             "KV-row": kv,
             "feasible": fit.values,
-            "no smoothing": without_smoothing(m, C, spectrum.SHRINKAGE),
-            "no smoothing, diagonal": without_smoothing(m, C, 1.0),
-            "no smoothing, full covariance": without_smoothing(m, C, 0.0),
-        }
+            "feasible, same matrices": np.where(m > 0, fit.values, np.nan),
+        } | {key: variant(est, changes) for key, changes in VARIANTS.items()}
         for key, x in methods.items():
-            answers.setdefault(key, []).append(signed_root(x) / roots - 1)
+            answers.setdefault(key, []).append((signed_root(x) / roots - 1)[1:])
         spread = np.sqrt(fit.linearised.diagonal())
         pairs = dict(unbiased=(m, stderr), linearised=(fit.values, spread))
         for key, pair in (pairs | dict(feasible=(fit.values, stderr))).items():
@@ -98,16 +124,24 @@ def analyse(case, drawn):
             miss = abs(np.pad(x, (0, 40 - len(x))) - top)
             eigen.setdefault(key, []).append(miss.sum() / top.sum())
             eigen.setdefault(f"{key}, first 5", []).append(miss[:5].sum() / top[:5].sum())
-    boxes = held.pop("boxes")
-    error = {k: np.sqrt(np.nanmean(np.square(x), axis=0))[1:] for k, x in answers.items()}
+    boxes, answers = held.pop("boxes"), {k: np.array(x) for k, x in answers.items()}
     return {
         "matrices": len(found["values"]),
-        "root_error": {k: x.round(4).tolist() for k, x in error.items()},
-        "bias": np.mean(answers["feasible"], axis=0)[1:].round(4).tolist(),
+        "root_error": {
+            k: root_mean_square(x).round(4).tolist() for k, x in answers.items()
+        },
+        "feasible over": ratio_table(answers, seed),
+        "bias": {
+            k: answers[k].mean(axis=0).round(4).tolist()
+            for k in ("unbiased", "KV-row", "feasible", "errors as estimated")
+        },
         "negative": (found["values"] < 0).mean(axis=0)[1:].round(3).tolist(),
         "coverage": {k: np.mean(x, axis=0)[1:].round(3).tolist() for k, x in held.items()},
         "all moments in their 90% boxes": float(np.mean(boxes)),
         "eigenvalues": {k: round(float(np.mean(x)), 4) for k, x in eigen.items()},
+        "eigenvalue_error": {
+            k: round(float(np.std(x, ddof=1) / len(x) ** 0.5), 4) for k, x in eigen.items()
+        },
     }
 
 
@@ -117,11 +151,9 @@ def measure(run):
         case: run.repeat(case, partial(draw, case, run.seed), run.settings["n_matrices"])
         for case in CASES
     }
-    return {
-        "smoothing": spectrum.SMOOTHING,
-        "copies": spectrum.COPIES,
-        "shrinkage": spectrum.SHRINKAGE,
-        "cases": {case: analyse(case, x) for case, x in drawn.items()},
+    names = ("SMOOTHING", "COPIES", "SHRINKAGE", "FACTOR")
+    return {name.lower(): getattr(spectrum, name) for name in names} | {
+        "cases": {case: analyse(case, x, run.seed) for case, x in drawn.items()}
     }
 
 

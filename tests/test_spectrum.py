@@ -13,20 +13,18 @@ from hypothesis import strategies as st
 
 import spectral_moments as sm
 from spectral_moments import EstimateWarning, all_cycles
-from spectral_moments.moment_problem import moment_grid
+from spectral_moments.moment_problem import moment_grid, moments_and_covariance
 from spectral_moments.operators import Linear, power_sums
 from spectral_moments.rbf import RBF
 from spectral_moments.spectrum import (
     WithError,
-    dimension_sweep,
     feasible,
-    moments_and_covariance,
     nearest_point,
     participation_ratio,
-    plot_dimensions,
     recover_eigenvalues,
     renyi_dimension,
 )
+from spectral_moments.sweeps import dimension_sweep, plot_dimensions
 
 pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 
