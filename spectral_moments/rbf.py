@@ -27,7 +27,7 @@ def fourier_features(
     "Fourier features `sqrt(2) sin(w.x + b)` of every input."
     return np.sqrt(2) * np.sin(x @ w.T + b)
 
-# %% ../nbs/15_rbf.ipynb #396191a3
+# %% ../nbs/15_rbf.ipynb #5256070a
 def check_covariance(
     value,  # a number, a vector of `dim` variances, or a `dim` x `dim` matrix
     dim,  # number of input dimensions
@@ -53,7 +53,7 @@ def check_covariance(
         )
     return cov
 
-# %% ../nbs/15_rbf.ipynb #68b80c77
+
 def _covariance_array(value, dim, name):
     "`value` as a finite array of shape (dim,) or (dim, dim)."
     try:
@@ -89,7 +89,7 @@ def _symmetric(cov, name):
     diagonal = np.diag(cov)
     return diagonal.copy() if np.array_equal(cov, np.diag(diagonal)) else (cov + cov.T) / 2
 
-# %% ../nbs/15_rbf.ipynb #7a35e823
+
 def principal_axes(
     input_cov,  # covariance of the inputs, as `check_covariance` returns it
     kernel_cov,  # covariance of the kernel, likewise
@@ -131,7 +131,7 @@ def log_moments(
     powers = np.where(n > 0, np.exp(n * log_r), 0)
     return (n * log_s - np.log1p(np.cumsum(powers, axis=0))).sum(axis=1)
 
-# %% ../nbs/15_rbf.ipynb #9df61d58
+# %% ../nbs/15_rbf.ipynb #6c224494
 def lightest_indices(
     weights,  # positive numbers in increasing order, length d
 ):  # iterator over all multi-indices, tuples of length d
@@ -148,7 +148,7 @@ def lightest_indices(
             move = (*u[:i], u[i] - 1, u[i + 1] + 1, *u[i + 2 :])
             heapq.heappush(heap, (cost - a[i] + a[i + 1], move, i + 1))
 
-# %% ../nbs/15_rbf.ipynb #10dcc678
+
 def spectrum_levels(
     eta,  # shape (d,), in decreasing order
     count,  # number of eigenvalues, counted with multiplicity
@@ -180,7 +180,7 @@ def largest_eigenvalues(
     log_values, multiplicities, *_ = spectrum_levels(eta, count)
     return -np.sort(-np.exp(np.repeat(log_values, multiplicities)))
 
-# %% ../nbs/15_rbf.ipynb #69d1d7de
+# %% ../nbs/15_rbf.ipynb #237bff00
 def hermite_functions(
     t,  # standardised coordinate, shape (N,)
     degree,  # highest degree
@@ -194,7 +194,7 @@ def hermite_functions(
         e.append((z * e[-1] - np.sqrt(u) * e[-2]) / np.sqrt(u + 1))
     return np.stack(e[1:], axis=-1)
 
-# %% ../nbs/15_rbf.ipynb #54bf5840
+
 def _level_indices(u, sizes, count):
     "The first `count` multi-indices that have the sums `u` over groups of the given sizes."
     groups = [itertools.islice(_divisions(t, int(n)), count) for t, n in zip(u, sizes)]
@@ -309,7 +309,7 @@ class RBF:
             )
         return x @ self.axes.T
 
-# %% ../nbs/15_rbf.ipynb #a2e2affc
+# %% ../nbs/15_rbf.ipynb #e1377eed
 def relu_levels(
     dim,  # dimension d of the inputs, at least 3
     degree,  # highest degree
@@ -327,7 +327,7 @@ def relu_levels(
     sizes = (2 * order + dim - 2) / (dim - 2) * binom(order + dim - 3, order)
     return 2 * dim * c**2, np.rint(sizes)
 
-# %% ../nbs/15_rbf.ipynb #21d11b74
+
 class ReLU:
     "Rectified features on the unit sphere: phi(x, w) = sqrt(2 scale) max(0, w.x)."
 

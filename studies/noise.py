@@ -56,23 +56,31 @@ def estimates(shape, seed):
 
 
 def summary(run, name, shape):
-    "One size: mean, its standard error and variance of every estimate, and the truth."
+    "One size: mean and variance of every estimate with their errors, and the truth."
     count = run.settings["n_matrices"]
     drawn = np.array(run.repeat(name, lambda i: estimates(shape, [run.seed, i]), count))
     mean, variance = drawn.mean(axis=0), drawn.var(axis=0, ddof=1)
+    truth = RBF(DIM, kernel_cov=KERNEL_COV).moments(N_MAX)
+    spread = lambda x: x.std(axis=0, ddof=1) / np.sqrt(count)  # error of a mean of x
+    variance_se, mse_se = spread((drawn - mean) ** 2), spread((drawn - truth) ** 2)
     rows = {
         title: {
             method: {
                 "mean": mean[i, j].tolist(),
                 "se": np.sqrt(variance[i, j] / count).tolist(),
                 "variance": variance[i, j].tolist(),
+                "variance_se": variance_se[i, j].tolist(),
+                "mse_se": mse_se[i, j].tolist(),
             }
             for j, method in enumerate(ESTIMATORS)
         }
         for i, title in enumerate(situations(shape, 0))
     }
-    truth = RBF(DIM, kernel_cov=KERNEL_COV).moments(N_MAX).tolist()
-    return {"truth": truth, "rows": rows, "first_matrices": drawn[:N_STORED].tolist()}
+    return {
+        "truth": truth.tolist(),
+        "rows": rows,
+        "first_matrices": drawn[:N_STORED].tolist(),
+    }
 
 
 def measure(run):
