@@ -31,7 +31,7 @@ from spectral_moments.checks import (
     check_random_state,
 )
 
-# %% ../nbs/17_feature_learning.ipynb #78cf545e
+# %% ../nbs/17_feature_learning.ipynb #19f911da
 class Scaling(NamedTuple):
     "How weights, multipliers and rate depend on the width N: exponents of N."
 
@@ -321,7 +321,7 @@ def _by_name(found, n_max):
     result = {"epochs": np.array(found["epochs"])} | dict(zip(names, parts))
     return result | {"loss": scores[..., 0], "accuracy": scores[..., 1]}
 
-# %% ../nbs/17_feature_learning.ipynb #e13f4f3c
+
 #: the four files of Fashion-MNIST and the number of images behind each
 FASHION_FILES = {
     "train": ("train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz", 60000),
