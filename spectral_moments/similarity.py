@@ -251,7 +251,7 @@ class Alignment:
             lines.append("one trial: noise that both systems share counts as alignment")
         return "\n".join(lines + [f"- {note}" for note in self.notes])
 
-# %% ../nbs/14_alignment.ipynb #af3ae554
+# %% ../nbs/14_alignment.ipynb #231d8223
 BATCHES = 10  # so many and more tell the error by their scatter
 
 
@@ -294,7 +294,7 @@ class _Sums:
             columns,
         )
 
-# %% ../nbs/14_alignment.ipynb #a6c00923
+
 def _one_batch(sources, center, shared, rng):
     "The sums of a single batch."
     words = [*combinations_with_replacement(sources, 2)]
@@ -328,7 +328,7 @@ def _row_covariance(sums):
     )
     return spread / W**2 * sums.batches / (sums.batches - 1)
 
-# %% ../nbs/14_alignment.ipynb #865a3a29
+# %% ../nbs/14_alignment.ipynb #18622f0a
 def _column_sides(sums, x, y, shared):
     "Deviations of the three traces without each feature, (3, Q), by system."
     W, names = next(iter(sums.shapes.values()))[1], [*sums.shapes]
@@ -398,7 +398,7 @@ def _ratio_notes(names, values, parts):
             "left out; this is the plain ratio"
         )
 
-# %% ../nbs/14_alignment.ipynb #c6e1982e
+
 @dataclass(frozen=True, eq=False)
 class Alignments:
     "The alignments of several systems, each pair with its error."
@@ -453,7 +453,7 @@ class Alignments:
             lines.append(f"{x:{width}}" + "".join(f" {cell:>14}" for cell in cells))
         return "\n".join(lines + [f"- {note}" for note in self.notes])
 
-# %% ../nbs/14_alignment.ipynb #f1a81b69
+# %% ../nbs/14_alignment.ipynb #abc3bbb4
 def _opened(systems, center, shared):
     "Sources by name, or an error that names what is wrong."
     sources = {}
@@ -501,7 +501,7 @@ def _checked_systems(systems):
         raise TypeError("the names of systems must be strings")
     return systems
 
-# %% ../nbs/14_alignment.ipynb #25961feb
+
 class AlignmentStream:
     "Alignments of systems whose inputs arrive in batches."
 
