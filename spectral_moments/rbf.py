@@ -18,7 +18,7 @@ from scipy.special import binom, eval_gegenbauer, gammaln
 
 from .checks import check_count, check_random_state
 
-# %% ../nbs/15_rbf.ipynb #a5dd1752
+# %% ../nbs/15_rbf.ipynb #adcc5b5f
 def fourier_features(
     x,  # inputs, shape (P, d)
     w,  # wave vectors, shape (Q, d)
@@ -27,7 +27,7 @@ def fourier_features(
     "Fourier features `sqrt(2) sin(w.x + b)` of every input."
     return np.sqrt(2) * np.sin(x @ w.T + b)
 
-# %% ../nbs/15_rbf.ipynb #5256070a
+
 def check_covariance(
     value,  # a number, a vector of `dim` variances, or a `dim` x `dim` matrix
     dim,  # number of input dimensions
