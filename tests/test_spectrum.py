@@ -18,6 +18,7 @@ from spectral_moments.operators import Linear, power_sums
 from spectral_moments.rbf import RBF
 from spectral_moments.spectrum import (
     WithError,
+    error_factor,
     feasible,
     nearest_point,
     participation_ratio,
@@ -255,6 +256,11 @@ def test_nearest_point_is_the_least_squares_solution():
         assert nu.min() >= 0 and gradient.max() < 1e-8
         np.testing.assert_allclose(H @ y, rows @ nu, atol=1e-8)  # linear near y
         np.testing.assert_allclose(H @ H, H, atol=1e-7)  # a projection
+
+
+def test_errors_follow_the_fit():
+    m, fit = np.array([1.0, 2.0, -1.0, 0.0, 9.0, 0.0]), np.array([1.0, 1.0, 1, 1, 1, 0])
+    np.testing.assert_allclose(error_factor(m, fit), [1, 0.5, 3, 3, 1 / 3, 1 / 3])
 
 
 def test_spectrum_is_deterministic_and_keeps_the_errors():
