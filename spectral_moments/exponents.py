@@ -20,7 +20,7 @@ from .checks import check_count
 from .results import EstimateWarning, new_axes
 from .spectrum import moments_and_covariance
 
-# %% ../nbs/13_exponents.ipynb #d0c1010c
+# %% ../nbs/13_exponents.ipynb #36c2bfe1
 def power_moments(
     theta,  # (exponent a, log scale)
     n,  # orders, an array of any shape, each times a above one
@@ -30,7 +30,7 @@ def power_moments(
     s = theta[0] * n
     return n * theta[1] + np.log(zeta(s) - (zeta(s, rank + 1.0) if rank < np.inf else 0))
 
-# %% ../nbs/13_exponents.ipynb #ee453b98
+
 def exponential_moments(
     theta,  # (rate a, log scale)
     n,  # orders, an array of any shape
@@ -38,7 +38,7 @@ def exponential_moments(
     "Logarithm of the moments of c exp(-a (i - 1))."
     return n * theta[1] - np.log(-np.expm1(-theta[0] * n))
 
-# %% ../nbs/13_exponents.ipynb #1b264fca
+
 def broken_moments(
     theta,  # (first exponent a, second exponent b, log scale)
     n,  # orders, an array of any shape
@@ -49,7 +49,7 @@ def broken_moments(
     rest = at ** ((theta[1] - theta[0]) * n) * zeta(theta[1] * n, at + 1.0)
     return n * theta[2] + np.log(first + rest)
 
-# %% ../nbs/13_exponents.ipynb #e0fc254c
+# %% ../nbs/13_exponents.ipynb #c3d9dee6
 #: highest order that is fitted unless asked for, and share added to the diagonal of 1/W
 LAST_ORDER, RIDGE = 4, 0.005
 
@@ -72,7 +72,7 @@ def _derivative(law, theta, n):
     h = 1e-5 * np.eye(len(theta))
     return np.stack([(law(theta + e, n) - law(theta - e, n)) / 2e-5 for e in h], axis=1)
 
-# %% ../nbs/13_exponents.ipynb #7ce27553
+
 def fit_law(
     law,  # function (theta, n) -> log m(n)
     y,  # logarithms of the moments with their bias removed, shape (k,)
@@ -143,7 +143,7 @@ def counted_once(
     A = V @ np.linalg.inv(J)
     return A @ R @ A.T
 
-# %% ../nbs/13_exponents.ipynb #e2938799
+# %% ../nbs/13_exponents.ipynb #41e11d3c
 def goodness_of_fit(
     residual,  # y - f(theta), shape (k,)
     R,  # relative covariance of the moments, shape (k, k)
@@ -157,7 +157,7 @@ def goodness_of_fit(
     chi_square = ((U[:, -dof:].T @ residual) ** 2 / w[-dof:]).sum()
     return float(chi_square), float(chdtrc(dof, chi_square))
 
-# %% ../nbs/13_exponents.ipynb #466779a9
+
 @dataclass(frozen=True, eq=False)
 class LawFit:
     "A law fitted to moments: parameters with errors, and a test of the fit."
@@ -235,7 +235,7 @@ class LawFit:
         ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
         return ax
 
-# %% ../nbs/13_exponents.ipynb #0fd70661
+
 #: breaks that are tried, the best of which counts as a fitted parameter
 BREAKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
@@ -263,7 +263,7 @@ def usable_orders(
     m = m[n - 1]
     return n, m, C[np.ix_(n - 1, n - 1)] / np.multiply.outer(m, m)
 
-# %% ../nbs/13_exponents.ipynb #18cd289e
+# %% ../nbs/13_exponents.ipynb #4e5e3935
 def power_law(
     est,  # an estimate with .values, .stderr and .covariance
     orders=None,  # orders to fit, each at least 2; None: 2 to the last usable, at most 4
@@ -290,7 +290,7 @@ def power_law(
         )
     return fit
 
-# %% ../nbs/13_exponents.ipynb #a8fbb7f3
+
 def _fit(est, orders, law, rank):
     "The fit of one law, without warnings."
     if law not in _LAWS:
@@ -345,7 +345,7 @@ def _curvature_bias(law, theta, n, K, covariance):
     error = np.sqrt(covariance.diagonal())
     return np.clip(K @ bend * covariance[0, 0] / 2, -error, error)
 
-# %% ../nbs/13_exponents.ipynb #46157176
+
 def _broken(y, n, power, bounds, at, V):
     "A broken law with a given break, and how badly it fits by the power law's weights."
     law, (a, scale) = partial(broken_moments, at=at), power
@@ -362,7 +362,7 @@ _LAWS = {
     "broken": ("exponent", "second exponent", "scale"),
 }
 
-# %% ../nbs/13_exponents.ipynb #73cbc155
+
 def compare_laws(
     est,  # an estimate with .values, .stderr and .covariance
     orders=None,  # orders to fit; None: from 2 to the last usable one
