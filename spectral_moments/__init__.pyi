@@ -571,7 +571,7 @@ class LawFit:
         """The largest eigenvalue.
         """
     def interval(self, level: float = ...) -> tuple[float, float]:
-        """Interval for the exponent.
+        """Interval for the exponent, symmetric on the log scale.
 
         Parameters
         ----------
@@ -1903,7 +1903,7 @@ def power_law(est: Estimate, orders: Sequence[int] | None = ..., *, law: str = .
     est : Estimate
         an estimate with .values, .stderr and .covariance
     orders : Sequence[int] | None, default None
-        orders to fit, each at least 2; None: 2 to the last usable, at most 5
+        orders to fit, each at least 2; None: 2 to the last usable, at most 4
     law : str, default 'power'
         "power", "exponential" or "broken"
     rank : int | None, default None

@@ -20,7 +20,7 @@ from .checks import check_count
 from .results import EstimateWarning, new_axes
 from .spectrum import moments_and_covariance
 
-# %% ../nbs/13_exponents.ipynb #d0c1010c
+# %% ../nbs/13_exponents.ipynb #36c2bfe1
 def power_moments(
     theta,  # (exponent a, log scale)
     n,  # orders, an array of any shape, each times a above one
@@ -30,7 +30,7 @@ def power_moments(
     s = theta[0] * n
     return n * theta[1] + np.log(zeta(s) - (zeta(s, rank + 1.0) if rank < np.inf else 0))
 
-# %% ../nbs/13_exponents.ipynb #ee453b98
+
 def exponential_moments(
     theta,  # (rate a, log scale)
     n,  # orders, an array of any shape
@@ -38,7 +38,7 @@ def exponential_moments(
     "Logarithm of the moments of c exp(-a (i - 1))."
     return n * theta[1] - np.log(-np.expm1(-theta[0] * n))
 
-# %% ../nbs/13_exponents.ipynb #1b264fca
+
 def broken_moments(
     theta,  # (first exponent a, second exponent b, log scale)
     n,  # orders, an array of any shape
@@ -49,9 +49,9 @@ def broken_moments(
     rest = at ** ((theta[1] - theta[0]) * n) * zeta(theta[1] * n, at + 1.0)
     return n * theta[2] + np.log(first + rest)
 
-# %% ../nbs/13_exponents.ipynb #ce64017b
+# %% ../nbs/13_exponents.ipynb #c3d9dee6
 #: highest order that is fitted unless asked for, and share added to the diagonal of 1/W
-LAST_ORDER, RIDGE = 5, 0.005
+LAST_ORDER, RIDGE = 4, 0.005
 
 
 def working_covariance(
@@ -72,7 +72,7 @@ def _derivative(law, theta, n):
     h = 1e-5 * np.eye(len(theta))
     return np.stack([(law(theta + e, n) - law(theta - e, n)) / 2e-5 for e in h], axis=1)
 
-# %% ../nbs/13_exponents.ipynb #1844bc6d
+
 def fit_law(
     law,  # function (theta, n) -> log m(n)
     y,  # logarithms of the moments with their bias removed, shape (k,)
@@ -81,7 +81,7 @@ def fit_law(
     bounds,  # (lowest, highest) parameters
     V=None,  # covariance that weighs the residuals; None: `working_covariance`
 ):  # (parameters, the matrix K of the sandwich, derivative G)
-    "Weighted least squares on the log scale."
+    "Weighted least squares on the log scale; weights and parameters agree at the end."
     theta = np.array(start, dtype=float)
     for _ in range(6 if V is None else 1):
         root = np.linalg.cholesky(working_covariance(law, theta, n) if V is None else V)
@@ -93,7 +93,7 @@ def fit_law(
     W_G = np.linalg.solve(root @ root.T, G)
     return theta, np.linalg.pinv(G.T @ W_G, rcond=1e-12) @ W_G.T, G
 
-# %% ../nbs/13_exponents.ipynb #cfb97d16
+# %% ../nbs/13_exponents.ipynb #7fcb0119
 def shared_parts(
     m,  # moments m(1), m(2), ..., up to twice the highest order
     n,  # orders, shape (k,)
@@ -101,20 +101,20 @@ def shared_parts(
     Q,  # number of features
 ):  # shape (2 max n, k, k): parts that involve 1, 2, ... rows and columns, one direction
     "Covariance of estimated moments of Gaussian features, by parts."
-    size = 2 * int(max(n)) + 1
-    steps = [(i, j) for i in range(1, size) for j in range(1, size) if (i + j) % 2 == 0]
+    size, m = 2 * int(max(n)) + 1, np.asarray(m, dtype=float)
+    gap = np.subtract.outer(np.arange(size), np.arange(size))  # steps between shared ones
+    i, j = gap[:, None, :, None], gap[None, :, None, :]
+    mean = m[np.maximum(i + j, 2) // 2 - 1] * ((i > 0) & (j > 0) & ((i + j) % 2 == 0))
     parts = np.zeros((size - 1, len(n), len(n)))
     for first in ((1 / P, 1 / Q), (1 / Q, 1 / P)):  # the first shared one: row or column
-        walk, weight = np.eye(size, 1) @ np.eye(1, size), np.resize(first, (size, 1))
-        for part in parts:  # walk[i, j]: ways to share so many within i and j steps
-            before, walk = walk, np.zeros((size, size))
-            for i, j in steps:
-                walk[i:, j:] += m[(i + j) // 2 - 1] * before[:-i, :-j]
-            walk *= weight
-            part += walk[np.ix_(2 * n, 2 * n)]
+        step = (np.resize(first, (size, 1, 1, 1)) * mean).reshape(size**2, size**2)
+        walk = np.eye(1, size**2)[0]  # ways to share so many within i and j steps
+        for part in parts:
+            walk = step @ walk
+            part += walk.reshape(size, size)[np.ix_(2 * n, 2 * n)]
     return np.multiply.outer(n, n) * parts / np.arange(1, size)[:, None, None]
 
-# %% ../nbs/13_exponents.ipynb #0ec2253d
+# %% ../nbs/13_exponents.ipynb #445c1ded
 def counted_once(
     law,  # function (theta, n) -> log m(n)
     theta,  # parameters; the last is the log scale
@@ -135,14 +135,15 @@ def counted_once(
         return parts.sum(axis=0) * unit, (p * parts).sum(axis=0) * unit
 
     over = lambda x: once_and_often(np.exp(x) * entry, n[:1])[1][0, 0] - R[0, 0]
-    most = np.log(100.0)
-    x = brentq(over, 0, most, xtol=1e-3) if over(0) < 0 < over(most) else 0.0
-    pair = once_and_often(entry * np.exp(x if shape[0] > 1 else 0.0), n)
+    most, x = np.log(100.0), 0.0
+    if shape[0] > 1 and over(0) < 0 < over(most):
+        x = brentq(over, 0, most, xtol=1e-3)
+    pair = once_and_often(entry * np.exp(x), n)
     V, J = (np.linalg.cholesky(c + 1e-9 * np.diag(c.diagonal())) for c in pair)
     A = V @ np.linalg.inv(J)
     return A @ R @ A.T
 
-# %% ../nbs/13_exponents.ipynb #e2938799
+# %% ../nbs/13_exponents.ipynb #41e11d3c
 def goodness_of_fit(
     residual,  # y - f(theta), shape (k,)
     R,  # relative covariance of the moments, shape (k, k)
@@ -156,7 +157,7 @@ def goodness_of_fit(
     chi_square = ((U[:, -dof:].T @ residual) ** 2 / w[-dof:]).sum()
     return float(chi_square), float(chdtrc(dof, chi_square))
 
-# %% ../nbs/13_exponents.ipynb #d10c1022
+
 @dataclass(frozen=True, eq=False)
 class LawFit:
     "A law fitted to moments: parameters with errors, and a test of the fit."
@@ -186,9 +187,9 @@ class LawFit:
         self,
         level=0.95,  # nominal coverage
     ):  # (low, high)
-        "Interval for the exponent."
-        step = ndtri((1 + level) / 2) * next(iter(self.stderr.values()))
-        return self.exponent - step, self.exponent + step
+        "Interval for the exponent, symmetric on the log scale."
+        step = ndtri((1 + level) / 2) * next(iter(self.stderr.values())) / self.exponent
+        return self.exponent * np.exp(-step), self.exponent * np.exp(step)
 
     def eigenvalues(
         self,
@@ -234,7 +235,7 @@ class LawFit:
         ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
         return ax
 
-# %% ../nbs/13_exponents.ipynb #0fd70661
+
 #: breaks that are tried, the best of which counts as a fitted parameter
 BREAKS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 
@@ -262,10 +263,10 @@ def usable_orders(
     m = m[n - 1]
     return n, m, C[np.ix_(n - 1, n - 1)] / np.multiply.outer(m, m)
 
-# %% ../nbs/13_exponents.ipynb #e7911b43
+# %% ../nbs/13_exponents.ipynb #4e5e3935
 def power_law(
     est,  # an estimate with .values, .stderr and .covariance
-    orders=None,  # orders to fit, each at least 2; None: 2 to the last usable, at most 5
+    orders=None,  # orders to fit, each at least 2; None: 2 to the last usable, at most 4
     *,
     law="power",  # "power", "exponential" or "broken"
     rank=None,  # number of eigenvalues of a power law; None: infinite
@@ -289,7 +290,7 @@ def power_law(
         )
     return fit
 
-# %% ../nbs/13_exponents.ipynb #a8fbb7f3
+
 def _fit(est, orders, law, rank):
     "The fit of one law, without warnings."
     if law not in _LAWS:
@@ -344,9 +345,9 @@ def _curvature_bias(law, theta, n, K, covariance):
     error = np.sqrt(covariance.diagonal())
     return np.clip(K @ bend * covariance[0, 0] / 2, -error, error)
 
-# %% ../nbs/13_exponents.ipynb #c67be52e
+
 def _broken(y, n, power, bounds, at, V):
-    "A broken law with a given break, and how badly it fits."
+    "A broken law with a given break, and how badly it fits by the power law's weights."
     law, (a, scale) = partial(broken_moments, at=at), power
     bounds = [[b[0], *b] for b in bounds]
     bounds[0][0] = 0.0  # the first exponent may be as small as it likes
@@ -361,7 +362,7 @@ _LAWS = {
     "broken": ("exponent", "second exponent", "scale"),
 }
 
-# %% ../nbs/13_exponents.ipynb #73cbc155
+
 def compare_laws(
     est,  # an estimate with .values, .stderr and .covariance
     orders=None,  # orders to fit; None: from 2 to the last usable one

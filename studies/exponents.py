@@ -1,7 +1,8 @@
 """Exponents of power laws: bias, spread, reported errors, coverage, and the tests of fit.
 
 Writes results/exponents.json, the data of the chapter on exponents. Its seed had no part in
-the choice of the constants that it checks. Takes about an hour on one core.
+the choice of the constants that it checks, nor had its processes with other exponents,
+ranks, noise and tails. Takes about an hour on one core.
 """
 
 import warnings
@@ -11,11 +12,11 @@ from types import SimpleNamespace
 import numpy as np
 
 import spectral_moments as sm
-from spectral_moments.exponents import compare_laws
 
 SEED = 4120
 N_MAX = 5
 SETTINGS = {"n_matrices": 200, "n_max": N_MAX, "laws": {"n_matrices": 100}}
+FEW = 60  # matrices of each case for all fits but the first
 RANKS = (5, 50)  # of the straight lines through sample and cross-validated spectra
 LAWS = {"0.7": (0.7, 20_000), "1": (1.0, 1000), "1.5": (1.5, 1000)}  # exponent, rank
 SHAPES = {"150 x 300": (150, 300), "400 x 600": (400, 600)}
@@ -27,16 +28,40 @@ CASES = {
 }
 
 
-def matrix(case, seed, index):
-    "Matrix number `index` of a case, or two trials with noise as large as the signal."
+UNSEEN = {  # exponent, rank, shape, trials, noise over signal, degrees of freedom of rows
+    "0.85, rank 5000, 150 x 300": (0.85, 5000, (150, 300), 1, 0.0, None),
+    "1.2, rank 300, 150 x 300": (1.2, 300, (150, 300), 1, 0.0, None),
+    "2, rank 1000, 150 x 300": (2.0, 1000, (150, 300), 1, 0.0, None),
+    "1, 100 x 1000": (1.0, 1000, (100, 1000), 1, 0.0, None),
+    "1, 250 x 250, two trials, noise 2": (1.0, 1000, (250, 250), 2, 2.0, None),
+    "1.2, 150 x 300, three trials, noise 1/2": (1.2, 500, (150, 300), 3, 0.5, None),
+    "1, 150 x 300, Student rows": (1.0, 1000, (150, 300), 1, 0.0, 8),
+    "1.5, 150 x 300, two trials, Student rows": (1.5, 1000, (150, 300), 2, 1.0, 8),
+}
+
+
+def described(case):
+    "Exponent, rank, shape, trials, noise and tails of a case."
+    if case in UNSEEN:
+        return UNSEEN[case]
     option = CASES[case]
-    rng = np.random.default_rng([seed, list(CASES).index(case), index])
-    law = sm.PowerLaw(*LAWS[option["law"]])
-    phi = law.sample(*SHAPES[option["shape"]], rng)
-    if option["trials"] == 1:
+    return (*LAWS[option["law"]], SHAPES[option["shape"]], option["trials"], 1.0, None)
+
+
+def matrix(case, seed, index):
+    "Matrix number `index` of a case, or trials of it with a mean and noise."
+    exponent, rank, shape, trials, noise, degrees = described(case)
+    place = list(CASES).index(case) if case in CASES else 200 + list(UNSEEN).index(case)
+    rng = np.random.default_rng([seed, place, index])
+    law = sm.PowerLaw(exponent, rank)
+    phi = law.sample(*shape, rng)
+    if degrees:  # a common factor in every row, of mean square one
+        phi *= np.sqrt((degrees - 2) / rng.chisquare(degrees, (len(phi), 1)))
+    if trials == 1:
         return phi
-    noise = rng.standard_normal((2, *phi.shape)) * np.sqrt(law.moments(1)[0])
-    return phi + rng.standard_normal(phi.shape[1]) + noise
+    size = noise * np.sqrt(law.moments(1)[0])
+    errors = rng.standard_normal((trials, *phi.shape)) * size
+    return phi + rng.standard_normal(phi.shape[1]) + errors
 
 
 def spectra(phi):
@@ -52,11 +77,11 @@ def spectra(phi):
     return sample, crossed / x[0].size
 
 
-def silent_estimate(phi, index):
+def silent_estimate(phi, index, n_max=N_MAX):
     "The estimate, centred if there are trials."
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sm.EstimateWarning)
-        return sm.estimate(phi, N_MAX, center=phi.ndim == 3, random_state=index)
+        return sm.estimate(phi, n_max, center=phi.ndim == 3, random_state=index)
 
 
 def draw(case, seed, index):
@@ -64,6 +89,12 @@ def draw(case, seed, index):
     phi = matrix(case, seed, index)
     est, (sample, crossed) = silent_estimate(phi, index), spectra(phi)
     return dict(values=est.values, covariance=est.covariance, sample=sample, cv=crossed)
+
+
+def draw_unseen(case, seed, index):
+    "What is kept of one matrix that had no part in the design; the fit stops at order 4."
+    est = silent_estimate(matrix(case, seed, index), index, n_max=4)
+    return dict(values=est.values, covariance=est.covariance)
 
 
 def slope(eigenvalues):
@@ -76,54 +107,80 @@ def slope(eigenvalues):
     return -np.polyfit(np.log(rank[seen]), np.log(values[seen]), 1)[0]
 
 
-def summary(values, errors, truth):
-    "Bias, spread, reported error and coverage of 95% intervals."
-    values, errors = np.array(values), np.array(errors)
-    sd = values.std(ddof=1)
+def summary(rows, truth):
+    "Bias, spread, reported error, coverage of 95% intervals and rejections at 5%."
+    value, error, low, high, p = np.array(rows, dtype=float).T
+    sd, inside = value.std(ddof=1), (low < truth) & (truth < high)
+    tested = p[np.isfinite(p)]
     return {
-        "fitted": len(values),
-        "bias": values.mean() - truth,
+        "fitted": len(value),
+        "bias": value.mean() - truth,
         "sd": sd,
-        "bias_over_sd": (values.mean() - truth) / sd,
-        "stderr": np.sqrt(np.mean(errors**2)),
-        "coverage": np.mean(abs(values - truth) < 1.96 * errors),
+        "bias_over_sd": (value.mean() - truth) / sd,
+        "stderr": np.sqrt(np.mean(error**2)),
+        "coverage": inside.mean(),
+        "too_low": np.mean(high <= truth),
+        "rejected": np.mean(tested < 0.05) if len(tested) else None,
     }
 
 
-FITS = {  # whether the rank is known, and whether every part of the error is counted once
-    "rank given": (True, True),
-    "rank unknown": (False, True),
-    "as the jackknife counts": (True, False),
+FITS = {  # whether the rank is known, every part of the error is counted once; last order
+    "rank given": (True, True, 4),
+    "rank unknown": (False, True, 4),
+    "as the jackknife counts": (True, False, 4),
+    "with order 5": (True, True, 5),
 }
 
 
-def analyse(case, drawn):
-    "One case: the fit with and without the rank, the test, and two slopes."
-    found = {key: np.array([x[key] for x in drawn], dtype=float) for key in drawn[0]}
-    exponent, rank = LAWS[CASES[case]["law"]]
-    shape = CASES[case]["trials"], *SHAPES[CASES[case]["shape"]]
-    rows, refused = {key: [] for key in FITS}, 0
-    for part in drawn:
+def low_orders(case, drawn, index):
+    "The fit to orders 2 and 3 alone, where the fourth comes from increasing cycles."
+    _, rank, shape, trials, _, _ = described(case)
+    est = as_estimate(drawn[index], (trials, *shape))
+    try:
+        with warnings.catch_warnings(record=True) as said:
+            warnings.simplefilter("always")
+            fit = sm.power_law(est, (2, 3), rank=rank)
+    except ValueError:
+        return {"orders 2-3": "refused"}
+    row = [fit.exponent, fit.stderr["exponent"], *fit.interval(), fit.p_value]
+    return {"orders 2-3": "doubted" if said else row}
+
+
+def fits(case, part, index):
+    "Fits to one matrix: exponent, error, interval and p-value, or why there is none."
+    _, rank, shape, trials, _, _ = described(case)
+    found = {}
+    for key, (known, once, last) in FITS.items():
+        if key != "rank given" and (case in UNSEEN or index >= FEW):
+            continue
+        est = as_estimate(part, (trials, *shape) if once else None)
+        good = (est.values > 0) & (est.stderr < est.values)
+        usable = 1 + int(good[1:last].cumprod().sum())
         try:
-            for key, (known, once) in FITS.items():
-                est = as_estimate(part, shape if once else None)
-                with warnings.catch_warnings(record=True) as said:
-                    warnings.simplefilter("always")
-                    fit = sm.power_law(est, rank=rank if known else None)
-                doubt = any("hardly determined" in str(w.message) for w in said)
-                rows[key].append([fit.exponent, fit.stderr["exponent"], fit.p_value, doubt])
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                orders = range(2, usable + 1) if last > 4 else None
+                fit = sm.power_law(est, orders, rank=rank if known else None)
         except ValueError:
-            refused += 1
-    result = {"matrices": len(found["values"]), "refused": refused}
-    for key, values in rows.items():
-        value, error, p, doubt = np.array(values, dtype=float).reshape(-1, 4).T
-        sure = doubt == 0
-        result.setdefault("doubted", int(doubt.sum()))
-        if sure.sum() > 5:
-            result[key] = summary(value[sure], error[sure], exponent)
-            result[key]["rejected"] = float(np.mean(p[sure] < 0.05))
-    for key in ("sample", "cv"):
-        slopes = np.array([slope(x) for x in found[key]])
+            found[key] = "refused"
+            continue
+        row = [fit.exponent, fit.stderr["exponent"], *fit.interval(), fit.p_value]
+        doubt = any("hardly determined" in str(w.message) for w in said)
+        found[key] = "doubted" if doubt else row
+    return found
+
+
+def analyse(case, drawn, fitted):
+    "One case: the fits, the test, and two slopes."
+    result = {"matrices": len(drawn)}
+    for key in fitted[0]:
+        rows = [x[key] for x in fitted if key in x]
+        sure = [x for x in rows if not isinstance(x, str)]
+        refused = {x: rows.count(x) for x in ("refused", "doubted")}
+        enough = summary(sure, described(case)[0]) if len(sure) > 5 else {"fitted": 0}
+        result[key] = refused | enough
+    for key in {"sample", "cv"} & set(drawn[0]):
+        slopes = np.array([slope(np.array(x[key], dtype=float)) for x in drawn])
         if np.isfinite(slopes).any():
             result[f"slope, {key}"] = {"mean": np.nanmean(slopes), "sd": np.nanstd(slopes)}
     return result
@@ -152,26 +209,52 @@ def as_estimate(part, shape):
     return SimpleNamespace(values=m, stderr=np.sqrt(C.diagonal()), covariance=C, **known)
 
 
-def rejections(name, drawn):
+def rejections(name, part, _):
+    "Which laws are rejected, by the orders that are fitted."
+    est, found = as_estimate(part, (1, *OTHERS[name][1])), {}
+    for last in (4, 5):
+        found[f"2-{last}"] = {}
+        for law in ("power", "exponential"):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", sm.EstimateWarning)
+                fit = sm.power_law(est, range(2, last + 1), law=law)
+            found[f"2-{last}"][law] = bool(fit.p_value < 0.05)
+    return found
+
+
+def shares(found):
     "How often each law is rejected."
-    rejected, shape = {}, (1, *OTHERS[name][1])
-    for part in drawn:
-        for law, fit in compare_laws(as_estimate(part, shape), range(2, 6)).items():
-            rejected.setdefault(law, []).append(fit.p_value < 0.05)
-    return {law: float(np.mean(x)) for law, x in rejected.items() if law != "broken"}
+    return {
+        orders: {law: float(np.mean([x[orders][law] for x in found])) for law in laws}
+        for orders, laws in found[0].items()
+    }
 
 
 def measure(run):
-    "All cases, and the other processes."
-    number = run.settings["n_matrices"]
-    drawn = {x: run.repeat(x, partial(draw, x, run.seed), number) for x in CASES}
-    number = run.settings["laws"]["n_matrices"]
-    others = {x: run.repeat(x, partial(draw_other, x, run.seed), number) for x in OTHERS}
+    "All cases, processes that the design did not see, and other laws."
+    few = run.settings["laws"]["n_matrices"]
+
+    def both(name, draw, analysis, number):
+        "Draws, and what is made of each."
+        drawn = run.repeat(name, partial(draw, name, run.seed), number)
+        found = run.repeat(f"{name}: fits", lambda i: analysis(name, drawn[i], i), number)
+        return drawn, found
+
+    cases = {x: both(x, draw, fits, run.settings["n_matrices"]) for x in CASES}
+    for case, (drawn, found) in cases.items():
+        if "400 x 600, two" in case:
+            low = partial(low_orders, case, drawn)
+            low = run.repeat(f"{case}: low", low, min(FEW, len(drawn)))
+            for x, y in zip(found, low):
+                x |= y
+    unseen = {x: both(x, draw_unseen, fits, few) for x in UNSEEN}
+    others = {x: both(x, draw_other, rejections, few)[1] for x in OTHERS}
     return {
         "ranks_of_slopes": RANKS,
         "exponents": LAWS,
-        "cases": {case: analyse(case, x) for case, x in drawn.items()},
-        "rejected": {name: rejections(name, x) for name, x in others.items()},
+        "cases": {case: analyse(case, *x) for case, x in cases.items()},
+        "unseen": {case: analyse(case, *x) for case, x in unseen.items()},
+        "rejected": {name: shares(x) for name, x in others.items()},
     }
 
 
