@@ -257,7 +257,7 @@ class Alignment:
             lines.append("one trial: noise that both systems share counts as alignment")
         return "\n".join(lines + [f"- {note}" for note in self.notes])
 
-# %% ../nbs/14_alignment.ipynb #231d8223
+# %% ../nbs/14_alignment.ipynb #9c86b496
 BATCHES = 10  # so many and more tell the error by their scatter
 
 
@@ -334,7 +334,7 @@ def _row_covariance(sums):
     )
     return spread / W**2 * sums.batches / (sums.batches - 1)
 
-# %% ../nbs/14_alignment.ipynb #18622f0a
+
 def _column_sides(sums, x, y, shared):
     "Deviations of the three traces without each feature, (3, Q), by system."
     W, names = next(iter(sums.shapes.values()))[1], [*sums.shapes]
@@ -459,7 +459,7 @@ class Alignments:
             lines.append(f"{x:{width}}" + "".join(f" {cell:>14}" for cell in cells))
         return "\n".join(lines + [f"- {note}" for note in self.notes])
 
-# %% ../nbs/14_alignment.ipynb #abc3bbb4
+
 def _opened(systems, center, shared):
     "Sources by name, or an error that names what is wrong."
     sources = {}
@@ -586,7 +586,7 @@ def _all_alignments(sums, center, shared, notes=()):
     said = [note for pair in pairs.values() for note in pair.notes]
     return Alignments(pairs, tuple(sums.shapes), [*dict.fromkeys(said)])
 
-# %% ../nbs/14_alignment.ipynb #21f8f572
+
 def _doubts(sources, center):
     "Notes about the data of each system, and about the way."
     for name, source in sources.items():
