@@ -174,7 +174,10 @@ class Activations(np.ndarray):
     def __reduce__(self):
         return Activations, (np.asarray(self), self.groups, self.column_groups)
 
-    def transpose(self, *axes):
+    def transpose(
+        self,
+        *axes,  # as for an array
+    ):  # `T`, or a plain array if the axes are in another order
         "The same as `T`."
         turned = axes in ((), (None,), (1, 0), ((1, 0),))
         return self.T if turned else np.asarray(self).transpose(*axes)

@@ -53,9 +53,10 @@ def installed(built, tmp_path_factory):
 
 
 def modules():
-    found = ROOT.glob("spectral_moments/*.py")
-    typed = {"spectral_moments/py.typed", "spectral_moments/__init__.pyi"}
-    return {f"spectral_moments/{path.name}" for path in found} | typed
+    found = [*ROOT.glob("spectral_moments/*.py"), *ROOT.glob("spectral_moments/*.pyi")]
+    return {f"spectral_moments/{path.name}" for path in found} | {
+        "spectral_moments/py.typed"
+    }
 
 
 def pictures():
