@@ -128,12 +128,17 @@ def browser(tmp_path_factory):
         "headless=new",
         "no-sandbox",
         "disable-gpu",
+        "disable-dev-shm-usage",  # small in containers
         "force-prefers-reduced-motion",
     ):
         options.add_argument(f"--{flag}")
+    options.binary_location = shutil.which("chromium")
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = webdriver.ChromeService(shutil.which("chromedriver"))
-    driver = webdriver.Chrome(options=options, service=service)
+    with pytest.MonkeyPatch.context() as patch:  # the driver is here, whatever the proxy
+        for name in ("no_proxy", "NO_PROXY"):
+            patch.setenv(name, "localhost,127.0.0.1")
+        driver = webdriver.Chrome(options=options, service=service)
     page = tmp_path_factory.mktemp("page") / "cycles.html"
     page.write_text(
         HARNESS.format(css=SCRIPT.with_suffix(".css").as_uri(), js=SCRIPT.as_uri())
