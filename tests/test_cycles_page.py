@@ -121,7 +121,8 @@ HARNESS = """<!doctype html><html data-theme="light"><head><meta charset="utf-8"
 @pytest.fixture(scope="module")
 def browser(tmp_path_factory):
     webdriver = pytest.importorskip("selenium.webdriver")
-    if not (shutil.which("chromedriver") and shutil.which("chromium")):
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    if not (shutil.which("chromedriver") and chromium):
         pytest.skip("chromium is not installed")
     options = webdriver.ChromeOptions()
     for flag in (
@@ -132,7 +133,7 @@ def browser(tmp_path_factory):
         "force-prefers-reduced-motion",
     ):
         options.add_argument(f"--{flag}")
-    options.binary_location = shutil.which("chromium")
+    options.binary_location = chromium
     options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
     service = webdriver.ChromeService(shutil.which("chromedriver"))
     with pytest.MonkeyPatch.context() as patch:  # the driver is here, whatever the proxy

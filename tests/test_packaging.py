@@ -125,6 +125,15 @@ def test_one_version_everywhere():
         assert line in (ROOT / name).read_text(encoding="utf-8"), name
 
 
+def test_a_change_stands_in_the_changelog_once():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    new, old = text.split("\n## 0.1.0\n")
+    public_since = re.search(r"Public now: (.+)", new)[1]
+    for name in re.findall(r"`(\w+)`", public_since + "`dimension_sweep` `feasible`"):
+        assert name == "first_moment_powers" or f"`{name}`" not in old, name
+    assert "p-values" in new and "p-values" not in old
+
+
 def test_conda_recipe_has_the_same_dependencies():
     recipe = (ROOT / "conda/meta.yaml").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -192,7 +201,7 @@ def test_sdist_has_what_the_build_needs(built):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", *pictures()} | modules() <= names
-    assert not any(name.startswith(("nbs/", "results/")) for name in names)
+    assert not any(name.startswith(("nbs/", "results/", "tests/")) for name in names)
     assert sdist.stat().st_size < 1_000_000
 
 
