@@ -1,5 +1,6 @@
 """The built package: what is in it, and that it works where only it is installed."""
 
+import ast
 import json
 import os
 import re
@@ -174,6 +175,28 @@ def test_ci_goes_on_where_nothing_can_be_installed(tmp_path):
     for name in ("chromium", "chromium-driver", "nodejs"):
         assert re.search(rf"apt-get install .*{name}\n", said), said
         assert f"note: {name} could not be installed" in done.stderr
+
+
+def test_the_extra_for_tests_has_what_they_import():
+    "On other systems only `.[test]` is installed, and a test file must at least be read."
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = project["dependencies"] + extras["test"]
+    for extra in re.search(r"\[(.+)\]", extras["test"][0])[1].split(","):
+        wanted += extras[extra]
+    known = {re.match(r"[\w.-]+", r)[0].lower() for r in wanted}
+    known |= {"spectral_moments", "sklearn", "pil"} | {
+        p.stem for p in ROOT.glob("tests/*.py")
+    }
+    for path in ROOT.glob("tests/*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            for name in {name.partition(".")[0] for name in names}:
+                assert name in sys.stdlib_module_names or name.lower() in known, (
+                    path,
+                    name,
+                )
 
 
 def test_paper_cites_what_there_is():
