@@ -1533,7 +1533,7 @@ def alignment(phi: ArrayLike, psi: ArrayLike, *, center: bool = ..., shared_feat
     1.0
     """
 
-def alignments(systems: Mapping[str, ArrayLike], *, center: bool = ..., shared_features: bool = ..., random_state: int | np.random.Generator | None = ...) -> Alignments:
+def alignments(systems: Mapping[str, ArrayLike], *, center: bool = ..., shared_features: bool = ..., population: dict[str, int | None] | None = ..., random_state: int | np.random.Generator | None = ...) -> Alignments:
     """The alignments of all pairs of several systems, with errors.
 
     Parameters
@@ -1544,6 +1544,8 @@ def alignments(systems: Mapping[str, ArrayLike], *, center: bool = ..., shared_f
         whether the mean over inputs is removed
     shared_features : bool, default False
         whether column a of all is the same feature
+    population : dict[str, int | None] | None, default None
+        dict: name -> how many features there are; None: infinitely many
     random_state : int | np.random.Generator | None, default None
         None, an int or a numpy Generator; for trials and gaps only
 

@@ -120,6 +120,7 @@ _BY_TYPE = {
 TYPES = {name: kind for kind, names in _BY_TYPE.items() for name in names.split()}
 TYPES |= {
     "estimate.population": "tuple[int | None, int | None]",
+    "alignments.population": "dict[str, int | None]",
     "estimate.method": 'Literal["auto", "all_cycles", "increasing", "blocks", "sketched", '
     '"naive", "kv_row", "kv_col", "both", "row", "col"]',
     "kong_valiant.sampled": 'Literal["rows", "columns"]',
