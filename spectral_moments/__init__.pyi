@@ -1416,7 +1416,22 @@ class Sweep:
         """
 
 class Watch:
-    """A context that watches layers of a network; made by `watch`.
+    """A context that watches layers of a network; made by `watch`, whose arguments it has.
+
+    Attributes
+    ----------
+    model
+    layers
+        of pairs (name, module)
+    n_max
+    center
+    positions
+    feature_axis
+    units
+    inputs
+    patches
+    select
+    rng
 
     Examples
     --------
@@ -1427,9 +1442,19 @@ class Watch:
     ...     _ = model(torch.randn(64, 8))
     >>> table = watched.dimension()
     """
+    model: Any
+    layers: list[Any]
+    n_max: int
+    center: bool
+    positions: str
+    feature_axis: int
+    units: int
+    inputs: int
+    patches: int
+    select: Any
+    rng: Generator
     def __enter__(self) -> Self: ...
     def __exit__(self, *error: object) -> None: ...
-    def __init__(self, model: Any, layers: Any, n_max: int, center: bool, positions: Any, feature_axis: Any, **options: Any) -> None: ...
     def reset(self) -> None:
         """Forget what was seen, for instance at the start of an epoch.
         """
@@ -1477,7 +1502,7 @@ class Watch:
             `Dimensions`
         """
     def alignments(self) -> Alignments:
-        """Alignments of all pairs of layers, on the inputs that they all kept.
+        """Alignments of all pairs of layers as they are, on the inputs that they all kept.
 
         Returns
         -------
