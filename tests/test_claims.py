@@ -195,5 +195,13 @@ def test_kong_and_valiant_need_no_zero_mean():
     np.testing.assert_allclose(np.mean(unnormalised) / 4**n, naive[-1], rtol=1e-12)
 
 
+def test_one_product_of_kong_and_valiant_spreads():
+    phis = [sm.Linear(3).sample(40, 60, random_state=seed) for seed in range(400)]
+    one = np.std([(phi[0] @ phi[1] / 60) ** 2 for phi in phis])
+    mean = np.std([sm.kong_valiant(phi, 2)[1] for phi in phis])
+    said = int(re.search(r"is (\d+) times", entry("single realization")).group(1))
+    assert one / mean == pytest.approx(said, rel=0.2)
+
+
 def test_citation_has_the_version():
     assert f"version = {{{sm.__version__}}}" in (ROOT / "nbs/references.md").read_text()
