@@ -1452,7 +1452,7 @@ class Watch:
     inputs: int
     patches: int
     select: Any
-    rng: Generator
+    rng: np.random.Generator
     def __enter__(self) -> Self: ...
     def __exit__(self, *error: object) -> None: ...
     def reset(self) -> None:

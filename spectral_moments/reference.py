@@ -625,7 +625,11 @@ def _field_type(cls, name):
     told = vars(cls).get("__annotations__", {}).get(name, "Any")
     told = told if isinstance(told, str) else getattr(told, "__name__", "Any")
     plain = {"ndarray": "Floats", "list": "list[Any]", "dict": "dict[Any, Any]"}
-    plain |= {"tuple": "tuple[Any, ...]", "object": "Any"}
+    plain |= {
+        "tuple": "tuple[Any, ...]",
+        "object": "Any",
+        "Generator": "np.random.Generator",
+    }
     return plain.get(told.rpartition(".")[2], told)
 
 
