@@ -1252,7 +1252,7 @@ class Sweep:
     shapes
         (rows, columns) of each size
     values
-        dimensions, shape (sizes, submatrices)
+        dimensions, shape (sizes, submatrices); negative if m(2) is
     whole
         dimension of the whole matrix
 
@@ -1267,8 +1267,12 @@ class Sweep:
     shapes: list[Any]
     values: Floats
     whole: float
+    @property
+    def means(self) -> Any:
+        """One over the mean of 1 / dimension, for each size; infinite if that is not positive.
+        """
     def plot(self, ax: Axes | None = ..., **style: Any) -> Axes:
-        """Median and 10-90% band against the share of rows and columns.
+        """The means, with the 10-90% band of single submatrices, against their size.
 
         Parameters
         ----------
@@ -1469,11 +1473,11 @@ def dimension_sweep(phi: ArrayLike, shares: Sequence[float] = ..., *, ratio: Cal
     Parameters
     ----------
     phi : ArrayLike
-        measurement matrix, shape (P, Q), or trials, shape (T, P, Q)
+        matrix (P, Q) or trials (T, P, Q), NaN where missing
     shares : Sequence[float], default (0.1, 0.2, 0.4, 0.7)
         of the rows and columns
     ratio : Callable[..., Any] | None, default None
-        function from a (sub)matrix to its dimension; None: `participation_ratio`
+        function from a (sub)matrix to its dimension; None: all cycles
     center : bool, default False
         remove the mean over inputs of each feature
     n_draws : int, default 50
@@ -1843,7 +1847,7 @@ def operator_norm(moments: ArrayLike | Estimate, *, level: float = ...) -> Bound
     >>> bounds = sm.operator_norm(sm.estimate(phi, 3))
     """
 
-def participation_ratio(data: ArrayLike | Estimate, *, center: bool = ..., random_state: int | np.random.Generator | None = ...) -> WithError:
+def participation_ratio(data: ArrayLike | Estimate, *, center: bool = ..., random_state: int | np.random.Generator | None = ..., **options: Any) -> WithError:
     """Dimension m(1)^2 / m(2), the bias of the ratio removed by the jackknife.
 
     Parameters
@@ -1855,6 +1859,8 @@ def participation_ratio(data: ArrayLike | Estimate, *, center: bool = ..., rando
         remove the mean over inputs of each feature; not for moments
     random_state : int | np.random.Generator | None, default None
         None, an int or a numpy Generator, where views are drawn
+    **options : Any
+        others of `estimate`, as population, groups, row_weights; not for moments
 
     Returns
     -------
