@@ -1094,7 +1094,7 @@ class Spectrum:
         """(eigenvalues, how many of each); a trace at zero has no number and is left out.
         """
     def interval(self, level: float = ...) -> tuple[Floats, Floats]:
-        """Intervals for the moments, on the scale of the n-th root.
+        """Intervals for the moments, on the scale of the n-th root; never below zero.
 
         Parameters
         ----------
@@ -1269,7 +1269,7 @@ class Sweep:
     whole: float
     @property
     def means(self) -> Any:
-        """One over the mean of 1 / dimension, for each size; infinite if that is not positive.
+        """One over the mean of 1 / dimension, for each size; infinite if not positive.
         """
     def plot(self, ax: Axes | None = ..., **style: Any) -> Axes:
         """The means, with the 10-90% band of single submatrices, against their size.
@@ -2140,7 +2140,7 @@ def subsample_check(phi: ArrayLike, n_max: int = ..., *, shapes: Any = ..., n_dr
     >>> import numpy as np, spectral_moments as sm
     >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
     >>> check = sm.subsample_check(phi, shapes=[(30, 60)], n_draws=50, random_state=1)
-    >>> mean, error = check.ratios("all_cycles")  # over the whole: one, if size is no matter
+    >>> mean, error = check.ratios("all_cycles")  # one, if the size is no matter
     >>> bool((abs(mean - 1) < 5 * error).all())
     True
     """

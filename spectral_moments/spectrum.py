@@ -129,8 +129,8 @@ def participation_ratio(
     known = hasattr(data, "stderr") or np.ndim(data) == 1
     if known and (center or options):
         raise ValueError(
-            f"{', '.join(options) or 'center = True'} needs the measurement matrix; moments "
-            "are centred and weighted when they are estimated, not afterwards"
+            f"{', '.join(options) or 'center = True'} needs the measurement matrix; "
+            "moments are centred and weighted when they are estimated, not afterwards"
         )
     if hasattr(data, "dimension"):
         return data.dimension()

@@ -55,7 +55,7 @@ class Sweep:
 
     @property
     def means(self):
-        "One over the mean of 1 / dimension, for each size; infinite if that is not positive."
+        "One over the mean of 1 / dimension, for each size; infinite if not positive."
         mean = np.mean(1 / self.values, axis=1)
         return np.where(mean > 0, 1 / np.where(mean > 0, mean, 1), np.inf)
 
