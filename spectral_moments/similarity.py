@@ -257,7 +257,8 @@ class Alignment:
             lines.append("one trial: noise that both systems share counts as alignment")
         return "\n".join(lines + [f"- {note}" for note in self.notes])
 
-# %% ../nbs/14_alignment.ipynb #9c86b496
+
+#| export
 BATCHES = 10  # so many and more tell the error by their scatter
 
 
