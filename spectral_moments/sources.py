@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['FEWEST', 'STRIP', 'SAMPLE', 'LOADED', 'GATHERED', 'MEAN_SHARE', 'TorchNames', 'namespace', 'at_home', 'Pair', 'Means',
-           'ratio_means', 'View', 'unit_exponent', 'scaled', 'check_range', 'Source', 'FileSource', 'file_source',
-           'tensor_trials', 'open_source', 'look']
+           'ratio_means', 'View', 'unit_exponent', 'scaled', 'Source', 'FileSource', 'file_source', 'tensor_trials',
+           'open_source', 'look']
 
 # %% ../nbs/21_sources.ipynb #c4cba06e
 import math
@@ -232,18 +232,6 @@ def scaled(
     return x * 2.0 ** (exponent - half) * 2.0**half if half else x * 2.0**exponent
 
 
-def check_range(
-    least,  # smallest size of an entry that is not zero
-    exponent,  # entries are to be divided by 2**exponent
-):
-    "Refuse entries that would vanish beside the others."
-    if math.isfinite(least) and math.ldexp(least, -exponent) == 0:
-        raise ValueError(
-            "phi has entries whose sizes differ by more than doubles can hold; repair the "
-            "largest, or mark them as missing by NaN"
-        )
-
-
 STRIP = 2**24  # bytes that are looked at, or read from a file, at once
 SAMPLE = 512  # rows and columns that are looked at for doubts
 
@@ -366,12 +354,8 @@ def _dask_source(phi):
     phi = phi if phi.ndim == 3 else phi[None]
     phi = phi.rechunk({0: -1, 1: tuple(size for size in phi.chunks[1] if size), 2: -1})
     largest, count = da.compute(da.nanmax(abs(phi)), (~da.isnan(phi)).sum())
-    if not count:
-        raise ValueError("phi has only NaN entries; pass what was observed")
     squares = da.nansum((phi / (largest or 1)) ** 2).compute()
-    exponent = unit_exponent(largest, squares, count)
-    if exponent > 50:
-        check_range(Source(phi).smallest(), exponent)
+    exponent = _exponent(Source(phi), largest, squares, count)
     phi = phi.map_blocks(scaled, -exponent, dtype=float)
     return Source(phi, exponent, bool(count < phi.size))
 
@@ -387,6 +371,21 @@ def _checked_chunk(chunk, block_info=None):
     return check_trials(chunk, missing=None).reshape(chunk.shape) if chunk.size else chunk
 
 # %% ../nbs/21_sources.ipynb #0b326b26
+def _exponent(source, largest, squares, seen):
+    "The `unit_exponent` of a source, unless entries would vanish beside the others."
+    if not seen:
+        raise ValueError("phi has only NaN entries; pass what was observed")
+    exponent = unit_exponent(largest, squares, seen)
+    # if it is small, only what is below the normal numbers could vanish
+    least = source.smallest() if exponent > 50 else math.inf
+    if math.isfinite(least) and math.ldexp(least, -exponent) == 0:
+        raise ValueError(
+            "phi has entries whose sizes differ by more than doubles can hold; repair the "
+            "largest, or mark them as missing by NaN"
+        )
+    return exponent
+
+
 def _surveyed(source, checked=True):
     "The same source with its exponent, and knowing whether entries are missing."
     largest, squares, seen = 0.0, 0.0, 0
@@ -402,12 +401,7 @@ def _surveyed(source, checked=True):
         unit = largest if 1e-100 < largest < 1e100 else 1.0  # their squares are in range
         x = x if unit == largest else x / (largest or 1)
         squares, seen = squares + float(x @ x) / unit**2, seen + len(x)
-    if not seen:
-        raise ValueError("phi has only NaN entries; pass what was observed")
-    exponent = unit_exponent(largest, squares, seen)
-    if exponent > 50:  # below, only what is below the normal numbers could vanish
-        check_range(source.smallest(), exponent)
-    source.exponent = source.shift = exponent
+    source.exponent = source.shift = _exponent(source, largest, squares, seen)
     return source
 
 
