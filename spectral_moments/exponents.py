@@ -314,7 +314,7 @@ def _fit(est, orders, law, rank):
     low, high = (1e-4, 50) if law == "exponential" else (1.01 / n[0], 6)  # a n > 1
     bounds = [low, -np.inf], [high, np.inf]
     theta, K, G, y, once, S, V = _agreed(f, n, m, R, est, bounds)
-    while _by_cycles(est) and V[-1, -1] >= 1:  # nothing is known of the last order
+    while _by_cycles(est) and min(V[-1, -1], R[-1, -1]) >= 1:  # the last is but noise
         if orders is not None or len(n) == _FEWEST[law]:
             raise _too_few(len(n) - 1, [int(n[-1])], _FEWEST[law])
         n, m, R = n[:-1], m[:-1], R[:-1, :-1]
