@@ -399,6 +399,7 @@
           "arrow keys move it",
         "aria-pressed": l === active,
       });
+      add(handle, "circle", { cx: x + aside, cy: y + aside, r: 17, class: "ct-finger" });
       add(handle, "circle", { cx: x + aside, cy: y + aside, r: 9 });
       add(handle, "text", { x: x + aside, y: y + aside + 4 }, String(l + 1));
       handle.addEventListener("focus", () => (active = l));

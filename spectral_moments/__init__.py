@@ -54,8 +54,13 @@ _HOME = {
     "from_anndata": "adapters",
     "first_moment_powers": "feature_learning",
     "subsample_check": "subsampling",
+    "SubsampleCheck": "subsampling",
     "record": "networks",
+    "Activations": "networks",
     "watch": "networks",
+    "Watch": "networks",
+    "Dimensions": "networks",
+    "differentiable_dimension": "networks",
 }
 
 # modules that are used by their name: sm.sklearn.SpectralMoments, sm.comparison.compare

@@ -5,7 +5,8 @@ Written by `make export` from the chapters: do not edit.
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import IO, Any, Literal, NamedTuple
+from pathlib import Path
+from typing import IO, Any, Literal, NamedTuple, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -13,9 +14,41 @@ from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
 
 Floats = npt.NDArray[np.float64]
+from . import comparison as comparison
+from . import recordings as recordings
+from . import sklearn as sklearn
 
 __version__: str
 __all__: list[str]
+
+class Activations(npt.NDArray[np.float64]):
+    """A measurement matrix with the labels of its rows and columns, None where all differ.
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU())
+    >>> sm.record(model, "1", torch.randn(40, 8)).shape
+    (40, 16)
+    """
+    @property
+    def T(self) -> Activations:
+        """The transposed matrix, with its labels.
+        """
+    def transpose(self, *axes: Any) -> Any:
+        """The same as `T`.
+
+        Parameters
+        ----------
+        *axes : Any
+            as for an array
+
+        Returns
+        -------
+        Any
+            `T`, or a plain array if the axes are in another order
+        """
 
 class Alignment:
     """The alignment of two systems, with its standard error.
@@ -186,6 +219,7 @@ class Alignments:
     pairs: dict[Any, Any]
     names: tuple[Any, ...]
     notes: list[Any]
+    def __getitem__(self, key: Any, /) -> Any: ...
     @property
     def values(self) -> Floats:
         """Matrix of the alignments.
@@ -300,6 +334,47 @@ class CrossMoments:
     shapes: tuple[Any, ...]
     center: bool
     notes: list[Any]
+    def __getitem__(self, key: Any, /) -> Any: ...
+
+class Dimensions:
+    """The dimensions of several layers, each with its error.
+
+    Attributes
+    ----------
+    estimates
+        name: `Estimate`
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU())
+    >>> with sm.watch(model, ["0", "1"], n_max=2, random_state=1) as watched:
+    ...     _ = model(torch.randn(64, 8))
+    >>> table = watched.dimension()
+    """
+    estimates: dict[Any, Any]
+    def __getitem__(self, key: Any, /) -> Any: ...
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the layers.
+        """
+    @property
+    def values(self) -> Floats:
+        """Dimensions of the layers.
+        """
+    @property
+    def stderr(self) -> Floats:
+        """Their standard errors.
+        """
+    def to_frame(self) -> Any:
+        """The table as a data frame.
+
+        Returns
+        -------
+        Any
+            pandas data frame, one row for each layer
+        """
 
 class Discrete:
     """A finite population: inputs are rows of `table`, features are its columns.
@@ -1244,6 +1319,63 @@ class Stream:
             a stream that goes on where the saved one stopped
         """
 
+class SubsampleCheck:
+    """Estimates from submatrices beside those from the whole.
+
+    Attributes
+    ----------
+    shapes
+        (rows, columns) of the submatrices
+    values
+        estimator: list over sizes of arrays (submatrices, orders)
+    whole
+        estimator: array over orders
+    exhaustive
+        whether these are all submatrices of a size
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
+    >>> check = sm.subsample_check(phi, shapes=[(30, 60)], n_draws=50, random_state=1)
+    >>> mean, error = check.ratios("all_cycles")  # over the whole: one, if size is no matter
+    >>> bool((abs(mean - 1) < 5 * error).all())
+    True
+    """
+    shapes: list[Any]
+    values: dict[Any, Any]
+    whole: dict[Any, Any]
+    exhaustive: bool
+    def ratios(self, name: str) -> tuple[Floats, Floats]:
+        """Means over submatrices in units of the whole: one, if the size does not matter.
+
+        Parameters
+        ----------
+        name : str
+            of an estimator
+
+        Returns
+        -------
+        tuple[Floats, Floats]
+            (means over submatrices / whole, their standard errors), arrays (sizes,
+            orders)
+        """
+    def plot(self, ax: Axes | None = ..., *, order: int = ...) -> Axes:
+        """The figure for a reviewer: means with two standard errors, in units of the whole.
+
+        Parameters
+        ----------
+        ax : Axes | None, default None
+            matplotlib axes; None makes new ones
+        order : int, default 2
+            n of the moment that is drawn
+
+        Returns
+        -------
+        Axes
+            the axes
+        """
+
 class Sweep:
     """Dimension of random submatrices against their size.
 
@@ -1281,6 +1413,101 @@ class Sweep:
         -------
         Axes
             the axes
+        """
+
+class Watch:
+    """A context that watches layers of a network; made by `watch`, whose arguments it has.
+
+    Attributes
+    ----------
+    model
+    layers
+        of pairs (name, module)
+    n_max
+    center
+    positions
+    feature_axis
+    units
+    inputs
+    patches
+    select
+    rng
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.ReLU())
+    >>> with sm.watch(model, ["0", "1"], n_max=2, random_state=1) as watched:
+    ...     _ = model(torch.randn(64, 8))
+    >>> table = watched.dimension()
+    """
+    model: Any
+    layers: list[Any]
+    n_max: int
+    center: bool
+    positions: str
+    feature_axis: int
+    units: int
+    inputs: int
+    patches: int
+    select: Any
+    rng: np.random.Generator
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *error: object) -> None: ...
+    def reset(self) -> None:
+        """Forget what was seen, for instance at the start of an epoch.
+        """
+    @property
+    def n_inputs(self) -> dict[str, int]:
+        """Number of inputs that each layer has seen.
+        """
+    def sample(self, name: str) -> Activations:
+        """What is kept of a layer.
+
+        Parameters
+        ----------
+        name : str
+            of a layer, as in `estimates()`
+
+        Returns
+        -------
+        Activations
+            `Activations`: the inputs and units that are kept, with their groups
+        """
+    def estimates(self, *, finite: bool = ...) -> dict[str, Estimate]:
+        """Moments of every layer, with errors.
+
+        Parameters
+        ----------
+        finite : bool, default False
+            True: of the units that the layer has, not of the law behind them
+
+        Returns
+        -------
+        dict[str, Estimate]
+            dict: name of a layer -> `Estimate`
+        """
+    def dimension(self, *, finite: bool = ...) -> Dimensions:
+        """Participation ratio of every layer, with errors.
+
+        Parameters
+        ----------
+        finite : bool, default False
+            True: of the units that the layer has, not of the law behind them
+
+        Returns
+        -------
+        Dimensions
+            `Dimensions`
+        """
+    def alignments(self) -> Alignments:
+        """Alignments of all pairs of layers as they are, on the inputs that they all kept.
+
+        Returns
+        -------
+        Alignments
+            `Alignments`
         """
 
 class WithError(NamedTuple):
@@ -1331,7 +1558,7 @@ def alignment(phi: ArrayLike, psi: ArrayLike, *, center: bool = ..., shared_feat
     1.0
     """
 
-def alignments(systems: Mapping[str, ArrayLike], *, center: bool = ..., shared_features: bool = ..., random_state: int | np.random.Generator | None = ...) -> Alignments:
+def alignments(systems: Mapping[str, ArrayLike], *, center: bool = ..., shared_features: bool = ..., population: dict[str, int | None] | None = ..., random_state: int | np.random.Generator | None = ...) -> Alignments:
     """The alignments of all pairs of several systems, with errors.
 
     Parameters
@@ -1342,6 +1569,8 @@ def alignments(systems: Mapping[str, ArrayLike], *, center: bool = ..., shared_f
         whether the mean over inputs is removed
     shared_features : bool, default False
         whether column a of all is the same feature
+    population : dict[str, int | None] | None, default None
+        dict: name -> how many features there are; None: infinitely many
     random_state : int | np.random.Generator | None, default None
         None, an int or a numpy Generator; for trials and gaps only
 
@@ -1461,6 +1690,35 @@ def cross_moments(phi: ArrayLike, psi: ArrayLike, words: Sequence[str] = ..., *,
     >>> words = sm.cross_moments(phi[:, :100], phi[:, 100:], ("ab", "aab"))
     >>> words.values.shape
     (2,)
+    """
+
+def differentiable_dimension(phi: Any, *, center: bool = ..., dtype: Any = ...) -> Any:
+    """Participation ratio from unbiased estimates of m(1)^2 and m(2).
+
+    Parameters
+    ----------
+    phi : Any
+        torch tensor (inputs, features), at least 4 x 2
+    center : bool, default True
+        whether the mean over inputs is removed
+    dtype : Any, default None
+        precision to sum in; None: float64
+
+    Returns
+    -------
+    Any
+        tensor without axes, with its gradient
+
+    Examples
+    --------
+    >>> import numpy as np, spectral_moments as sm
+    >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
+    >>> import torch
+    >>> rows = torch.tensor(phi, requires_grad=True)
+    >>> loss = sm.differentiable_dimension(rows)
+    >>> loss.backward()
+    >>> print(round(loss.item(), 1), tuple(rows.grad.shape))
+    20.1 (100, 200)
     """
 
 def dimension_sweep(phi: ArrayLike, shares: Sequence[float] = ..., *, ratio: Callable[..., Any] | None = ..., center: bool = ..., n_draws: int = ..., random_state: int | np.random.Generator | None = ...) -> Sweep:
@@ -1923,7 +2181,7 @@ def power_law(est: Estimate, orders: Sequence[int] | None = ..., *, law: str = .
     True
     """
 
-def record(model: Any, layer: Any, inputs: ArrayLike, *, batch_size: int = ..., normalize: bool = ..., positions: Any = ..., feature_axis: Any = ..., random_state: int | np.random.Generator | None = ...) -> Any:
+def record(model: Any, layer: Any, inputs: ArrayLike, *, batch_size: int = ..., normalize: bool = ..., positions: Any = ..., feature_axis: Any = ..., random_state: int | np.random.Generator | None = ...) -> Activations:
     """Activations of one layer as a measurement matrix that knows its groups.
 
     Parameters
@@ -1947,7 +2205,7 @@ def record(model: Any, layer: Any, inputs: ArrayLike, *, batch_size: int = ..., 
 
     Returns
     -------
-    Any
+    Activations
         `Activations`, float64 (P, Q), a row for each input; (P * positions, Q) for
         "inputs"
 
@@ -2103,7 +2361,7 @@ def spectral_bounds(moments: ArrayLike | Estimate, function: Callable[..., Any],
     >>> bounds = sm.spectral_bounds(sm.estimate(phi, 3), lambda s: s / (s + 0.1))
     """
 
-def subsample_check(phi: ArrayLike, n_max: int = ..., *, shapes: Any = ..., n_draws: int = ..., center: bool = ..., estimators: Any = ..., random_state: int | np.random.Generator | None = ...) -> Any:
+def subsample_check(phi: ArrayLike, n_max: int = ..., *, shapes: Any = ..., n_draws: int = ..., center: bool = ..., estimators: Any = ..., random_state: int | np.random.Generator | None = ...) -> SubsampleCheck:
     """Does the mean over submatrices equal the whole? For an unbiased estimate it does.
 
     Parameters
@@ -2126,7 +2384,7 @@ def subsample_check(phi: ArrayLike, n_max: int = ..., *, shapes: Any = ..., n_dr
 
     Returns
     -------
-    Any
+    SubsampleCheck
         a `SubsampleCheck`: print it for the table, `.plot()` for the figure
 
     Examples
@@ -2165,7 +2423,7 @@ def variance_bound(n: int, P: int, Q: int, cycle_variance: float) -> float:
     0.06
     """
 
-def watch(model: Any, layers: Any, *, n_max: int = ..., center: bool = ..., positions: Any = ..., feature_axis: Any = ..., units: int = ..., inputs: int = ..., patches: int = ..., select: Any = ..., random_state: int | np.random.Generator | None = ...) -> Any:
+def watch(model: Any, layers: Any, *, n_max: int = ..., center: bool = ..., positions: Any = ..., feature_axis: Any = ..., units: int = ..., inputs: int = ..., patches: int = ..., select: Any = ..., random_state: int | np.random.Generator | None = ...) -> Watch:
     """Watch layers while a network runs or learns, by a random sample of bounded size.
 
     Parameters
@@ -2195,7 +2453,7 @@ def watch(model: Any, layers: Any, *, n_max: int = ..., center: bool = ..., posi
 
     Returns
     -------
-    Any
+    Watch
         `Watch`: open it by `with`, run the model, ask for estimates, dimension,
         alignments
 

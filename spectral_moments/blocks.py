@@ -11,14 +11,17 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.blas import dgemm
 
 from .sources import Pair, namespace, at_home, ratio_means, scaled
 
 # %% ../nbs/22_blocks.ipynb #3d776d7e
-def _times(states, x):
-    "All states (n, lanes, a) times one matrix (a, b), as one product."
-    found = states.reshape(-1, states.shape[2]) @ x
-    return found.reshape(*states.shape[:2], x.shape[1])
+def _add_product(out, left, right):
+    "out += left @ right, in place."
+    if isinstance(out, np.ndarray):  # the transposes are in Fortran's order: no copies
+        dgemm(1.0, right.T, left.T, 1.0, out.T, overwrite_c=True)
+    else:
+        out.addmm_(left, right)
 
 
 def walk_block(
@@ -28,16 +31,26 @@ def walk_block(
     edges,  # where the blocks of columns begin and end
 ):
     "Take the state over one block of rows."
-    C = namespace(pair.enter).zeros((*R[0].shape[:2], pair.shape[0]))
-    lowest = int(starts is None)  # without starts the lowest order is nothing
+    xp = namespace(pair.enter)
+    C = xp.zeros((*R[0].shape[:2], pair.shape[0]))
     if starts is not None:
         C[0] = starts
     for r, left, right in zip(R, edges, edges[1:]):
-        entered = _times(r[:-1], pair.enter[:, left:right].T)
-        r[lowest:] += _times(C[lowest:], pair.leave[:, left:right])
-        C[1:] += entered
+        enter = xp.ascontiguousarray(pair.enter[:, left:right].T)
+        leave = xp.ascontiguousarray(pair.leave[:, left:right])
+        for k in range(len(r) - 1, 0, -1):
+            _add_product(r[k], C[k], leave)
+            _add_product(C[k], r[k - 1], enter)
+        if starts is not None:
+            _add_product(r[0], C[0], leave)
 
 # %% ../nbs/22_blocks.ipynb #ed07dd19
+def _times(states, x):
+    "All states (n, lanes, a) times one matrix (a, b), as one product."
+    found = states.reshape(-1, states.shape[2]) @ x
+    return found.reshape(*states.shape[:2], x.shape[1])
+
+
 def unwalk_block(
     R,  # state after the block, changed in place to that before
     W,  # adjoint state after the block, likewise

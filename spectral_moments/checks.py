@@ -284,7 +284,7 @@ def check_n_jobs(
     )
 
 # %% ../nbs/90_checks.ipynb #c8e15ad5
-def progress_bar(progress, total):
+def progress_bar(progress, total, unit="view"):
     "A tqdm bar, invisible unless `progress`."
     if not progress:
         return _NoBar()
@@ -294,7 +294,7 @@ def progress_bar(progress, total):
         raise ImportError(
             "progress=True needs tqdm; pip install 'spectral_moments[progress]'"
         ) from None
-    return tqdm(total=total, unit="view")
+    return tqdm(total=total, unit=unit)
 
 
 class _NoBar:

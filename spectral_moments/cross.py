@@ -189,26 +189,28 @@ def cross_means(
     center,  # whether the mean over the rows is removed; only where all is counted
     same=False,  # whether the columns are the same, so that no cycle meets one twice
     counts=None,  # the same two `Prepared` for measurements of one; None: all ones
+    size=None,  # how many columns there are, if `same`; None: infinitely many
 ):  # `Cross`
     "The mean over the cycles of two letters, and the same without each row and column."
-    P, widths = len(first.leave), [z.leave.shape[1] for z in (first, second)]
+    P, (Q1, Q2) = len(first.leave), (z.leave.shape[1] for z in (first, second))
+    apart = lambda *both: all_columns(*both).minus(own_columns(*both))
 
-    def found(one, two):
-        parts = all_columns(one, two, center)
-        parts = parts.minus(own_columns(one, two, center)) if same else parts
-        return left_out(parts, P, center=center, same=same)
+    def mean(parts, same, *number):
+        found = lambda pair: left_out(parts(*pair, center), P, center=center, same=same)
+        number = number if counts is None else found(counts)
+        sums = zip(found((first, second)), number, strict=True)
+        least = FEWEST * Q1 * Q2
+        value, *rest = (a if a is None else a / _positive(b, least) for a, b in sums)
+        return Cross(float(value), *(None if a is None else a - value for a in rest))
 
-    Q1, Q2 = widths
-    if counts is not None:
-        number = found(*counts)
-    elif same:
-        number = Q1 * (Q1 - 1), Q1 * (Q1 - 1), (Q1 - 1) * (Q1 - 2), None
-    else:
-        number = Q1 * Q2, Q1 * Q2, (Q1 - 1) * Q2, Q1 * (Q2 - 1)
-    least = FEWEST * Q1 * Q2
-    sums = zip(found(first, second), number, strict=True)
-    value, *rest = (a if a is None else a / _positive(b, least) for a, b in sums)
-    return Cross(float(value), *(None if a is None else a - value for a in rest))
+    if not same:
+        return mean(all_columns, False, Q1 * Q2, Q1 * Q2, (Q1 - 1) * Q2, Q1 * (Q2 - 1))
+    pairs = Q1 * (Q1 - 1)
+    found = mean(apart, True, pairs, pairs, pairs - 2 * (Q1 - 1), None)
+    if size is None:
+        return found
+    own = mean(own_columns, False, Q1, Q1, Q1 - 1, Q1 - 1)  # met with probability 1 / size
+    return Cross(*((1 - 1 / size) * a + b / size for a, b in zip(found[:3], own)), None)
 
 
 def _positive(number, least):
@@ -405,7 +407,7 @@ class _Looks:
             self._made[name, counted] = Prepared(Pair(*pair[:2]), **options)
         return self._made[name, counted]
 
-    def cross(self, word, shared):
+    def cross(self, word, shared, size):
         "The mean over the cycles of a word, a tuple of names."
         names = [*dict.fromkeys(word)]
         first, second = names[0], names[-1]
@@ -414,7 +416,8 @@ class _Looks:
         if two:
             counts = [self.prepared(name, True) for name in word] if gaps else None
             both = map(self.prepared, word)
-            return cross_means(*both, center=self.center, same=same, counts=counts)
+            options = dict(same=same, counts=counts, size=size)
+            return cross_means(*both, center=self.center, **options)
         letters = "".join("a" if name == first else "b" for name in word)
         pairs = self.pairs[first], self.pairs[second]
         return word_means(*pairs, (letters,), center=self.center, shared=same)[0]
@@ -426,6 +429,7 @@ def cross_table(
     *,
     center=True,  # whether the mean over the rows is removed
     shared=False,  # whether the columns of all systems are the same
+    sizes=None,  # dict: name -> how many columns there are; for words of two letters
     rng=None,  # numpy Generator
 ):  # dict: word -> `Cross`
     "Cross-moments of several systems, each product of two matrices made once."
@@ -442,6 +446,7 @@ def cross_table(
             looks = _Looks(used, views, center and not pairs)
             seen.append(next(iter(views.values())))
             for word in mine:
-                found[word].append(looks.cross(word, shared))
+                size = (sizes or {}).get(word[0])
+                found[word].append(looks.cross(word, shared, size))
         table |= {word: averaged(found[word], seen, P) for word in mine}
     return table

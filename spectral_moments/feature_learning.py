@@ -12,7 +12,7 @@ import gzip
 import math
 import os
 import zlib
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -29,6 +29,7 @@ from spectral_moments.checks import (
     check_matrix,
     check_order,
     check_random_state,
+    progress_bar,
 )
 
 # %% ../nbs/17_feature_learning.ipynb #19f911da
@@ -126,17 +127,6 @@ def draw_split(
     return Split(x[:n_train], y[:n_train], x[n_train:], y[n_train:])
 
 
-def _progress_bar(total, label):
-    "A tqdm bar, or an error that says how to get tqdm."
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        raise ImportError(
-            "progress=True needs tqdm: pip install 'spectral_moments[progress]'"
-        ) from None
-    return tqdm(total=total, desc=label)
-
-
 def train(
     networks,  # `Networks`, changed in place
     splits,  # a `Split` for each of them
@@ -165,8 +155,9 @@ def _train(networks, splits, epochs, batch_size, progress):
     rate = 0.01 * networks.width**-networks.scaling.rate
     adam = torch.optim.Adam(weights, lr=rate, fused=True)
     rows = torch.arange(len(splits))[:, None]
-    label = f"width {networks.width}"
-    with _progress_bar(epochs, label) if progress else nullcontext() as bar:
+    with progress_bar(progress, epochs, "epoch") as bar:
+        if progress:
+            bar.set_description(f"width {networks.width}")
         yield 0
         for epoch in range(1, epochs + 1):
             order = [g.permutation(images.shape[1]) for g in networks.generators]
@@ -175,7 +166,7 @@ def _train(networks, splits, epochs, batch_size, progress):
                 adam.zero_grad()
                 (error**2).mean(dim=(1, 2)).sum().backward()  # they do not interact
                 adam.step()
-            if bar is not None:
+            if progress:
                 bar.update()
             yield epoch
 

@@ -8,6 +8,7 @@ __all__ = ['WRAPPED', 'POSITIONS', 'LAST', 'SECOND', 'need_torch', 'find_layer',
 
 # %% ../nbs/31_networks.ipynb #ce66c930
 import math
+import warnings
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
@@ -22,6 +23,7 @@ from spectral_moments.checks import (
     check_random_state,
 )
 from .estimation import estimate
+from .results import EstimateWarning
 from .similarity import alignments
 
 # %% ../nbs/31_networks.ipynb #702c0a3f
@@ -61,15 +63,18 @@ def find_layer(
     )
 
 # %% ../nbs/31_networks.ipynb #2907720c
-def _first_tensor(output):
-    "The first tensor in an output, at any depth; None if there is none."
+def _tensors(output):
+    "The tensors in an output, at any depth."
     if isinstance(output, need_torch().Tensor):
-        return output
-    if isinstance(output, Mapping):
-        output = tuple(output.values())
-    if isinstance(output, (tuple, list)):
-        return next((x for x in map(_first_tensor, output) if x is not None), None)
-    return None
+        yield output
+    elif isinstance(output, (Mapping, tuple, list)):
+        for part in output.values() if isinstance(output, Mapping) else output:
+            yield from _tensors(part)
+
+
+def _first_tensor(output):
+    "The first of them; None if there is none."
+    return next(_tensors(output), None)
 
 
 def _tensor_of(output, name, select=None):
@@ -174,7 +179,10 @@ class Activations(np.ndarray):
     def __reduce__(self):
         return Activations, (np.asarray(self), self.groups, self.column_groups)
 
-    def transpose(self, *axes):
+    def transpose(
+        self,
+        *axes,  # as for an array
+    ):  # `T`, or a plain array if the axes are in another order
         "The same as `T`."
         turned = axes in ((), (None,), (1, 0), ((1, 0),))
         return self.T if turned else np.asarray(self).transpose(*axes)
@@ -192,10 +200,22 @@ def _is_compiled(model):
     )
 
 
+_EAGER = []  # torch's stance, once for each context that asked for it and is open
+
+
 def _uncompiled(stack, model):
     "Compiled code does not look at new hooks: run without it until the stack is closed."
     if _is_compiled(model):
-        stack.enter_context(need_torch().compiler.set_stance("force_eager"))
+        force = need_torch().compiler.set_stance
+        _EAGER.append(_EAGER[0] if _EAGER else force("force_eager"))
+        stack.callback(_may_compile)
+
+
+def _may_compile():
+    "The last to close lets compiled code run again, in whatever order they close."
+    stance = _EAGER.pop()
+    if not _EAGER:
+        stance.__exit__(None, None, None)
 
 
 @contextmanager
@@ -385,8 +405,9 @@ class Reservoir:
 class _Pass:
     "One call of the model: how often each layer was called, and the inputs' numbers."
 
-    def __init__(self, number, rng):
+    def __init__(self, number, rng, inputs=()):
         self.number, self.calls, self.rng, self.drawn = number, Counter(), rng, {}
+        self.count = max((len(x) for x in _tensors(inputs) if x.ndim), default=math.inf)
 
     def draw(self, count):
         "Keys, places and ids of `count` inputs, the same for all layers of this pass."
@@ -418,12 +439,10 @@ class _Layer:
 
     def __init__(self, name, shape, watch):
         self.name, self.watch, (S, C) = name, watch, shape
-        self.positions = watch.positions if S > 1 else "mean"
-        self.n_units = S * C if self.positions == "features" else C
-        self.shape = shape if self.positions == "features" else (None, C)
-        chosen = watch.rng.permutation(self.n_units)[: watch.units]
-        self.columns = chosen
-        self.labels = chosen % C if self.positions == "features" else None
+        self.positions, spread = watch.positions, watch.positions == "features"
+        self.n_units, self.shape = (S * C, shape) if spread else (C, (None, C))
+        self.columns = watch.rng.permutation(self.n_units)[: watch.units]
+        self.labels = self.columns % C if spread and S > 1 else None
         self.patches = min(watch.patches, S) if self.positions == "inputs" else 1
         self.sample = Reservoir(max(watch.inputs // self.patches, 1))
 
@@ -437,8 +456,8 @@ class _Layer:
         at = lambda x: torch.as_tensor(x, device=output.device)
         output, S, rows = output[at(mine)], output.shape[1], np.arange(len(mine))[:, None]
         if self.positions == "mean":
-            output = output.mean(dim=1) if S > 1 else output[:, 0]
-        elif self.positions == "features":
+            output = output.mean(dim=1, dtype=torch.float64)
+        elif self.positions == "features" or S == self.patches == 1:
             output = output.flatten(1)
         else:
             steps = np.arange(self.patches) * S // self.patches
@@ -447,28 +466,45 @@ class _Layer:
             output = output[:, 0] if self.patches == 1 else output
         self.sample.add(output[..., at(self.columns)], keys[mine], ids[mine])
 
-    def read(self, first=False):
-        "`Activations`, and the ids of their inputs; the first patch of each if `first`."
+    def read(self, finite=False):
+        "`Activations`, and their inputs' ids; `finite`: one patch of each, no labels."
         rows, ids = self.sample.read()
-        if rows.ndim == 3 and first:
-            rows = rows[:, 0]
-        groups = None
-        if rows.ndim == 3:
-            groups, rows = np.repeat(ids, rows.shape[1]), rows.reshape(-1, rows.shape[2])
+        self._doubt(rows.reshape(len(rows), -1))
+        if rows.ndim == 2 or finite:
+            rows = rows[:, 0] if rows.ndim == 3 else rows
+            return Activations(rows, None, None if finite else self.labels), ids
+        groups, rows = np.repeat(ids, rows.shape[1]), rows.reshape(-1, rows.shape[2])
         return Activations(rows, groups, self.labels), ids
 
-# %% ../nbs/31_networks.ipynb #8aeda656
-class Watch:
-    "A context that watches layers of a network; made by `watch`."
+    def _doubt(self, rows):
+        "Say what a network should not have returned."
+        if np.isinf(rows).any():
+            raise ValueError(f"layer {self.name!r} returned infinite numbers")
+        lost = np.isnan(rows).any(axis=1).sum()
+        if lost:
+            text = f"layer {self.name!r} returned NaN for {lost} of the {len(rows)} inputs "
+            text += "that were kept; NaN counts as missing"
+            warnings.warn(text, EstimateWarning, stacklevel=4)
 
-    def __init__(self, model, layers, n_max, center, positions, feature_axis, **options):
-        self.model, self.n_max, self.center = model, n_max, center
-        self.positions, self.feature_axis, self.layers = positions, feature_axis, layers
-        self.units, self.inputs, self.patches = (
-            options[name] for name in ("units", "inputs", "patches")
-        )
-        self.select, self.rng = options["select"], options["rng"]
-        self._stack, self._pass = None, None
+# %% ../nbs/31_networks.ipynb #8aeda656
+@dataclass(eq=False, repr=False)
+class Watch:
+    "A context that watches layers of a network; made by `watch`, whose arguments it has."
+
+    model: object
+    layers: list  # of pairs (name, module)
+    n_max: int
+    center: bool
+    positions: str
+    feature_axis: int
+    units: int
+    inputs: int
+    patches: int
+    select: object
+    rng: np.random.Generator
+
+    def __post_init__(self):
+        self._stack = self._pass = None
         self.reset()
 
     def reset(self):
@@ -481,7 +517,8 @@ class Watch:
         with ExitStack() as stack:
             _uncompiled(stack, self.model)
             start, end = _Hook(self._start), _Hook(self._end)
-            stack.callback(self.model.register_forward_pre_hook(start).remove)
+            first = self.model.register_forward_pre_hook(start, with_kwargs=True)
+            stack.callback(first.remove)
             for name, module in self.layers:
                 hook = _Hook(self._look, name)
                 stack.callback(module.register_forward_hook(hook).remove)
@@ -495,15 +532,15 @@ class Watch:
         if stack is not None:
             stack.close()
 
-    def _start(self, *_):
-        self._pass = self._new_pass()
+    def _start(self, _model, *inputs):
+        self._pass = self._new_pass(inputs)
 
     def _end(self, *_):
         self._pass = None
 
-    def _new_pass(self):
+    def _new_pass(self, inputs=()):
         self._number += 1
-        return _Pass(self._number, self.rng)
+        return _Pass(self._number, self.rng, inputs)
 
     def _look(self, name, module, _inputs, output):
         "The hook of a layer."
@@ -516,6 +553,14 @@ class Watch:
         with torch.no_grad():
             output = _tensor_of(output, name, self.select).detach()
             output = _by_position(output, self.feature_axis, module)
+            if not len(output):
+                return
+            if len(output) > now.count:
+                raise ValueError(
+                    f"layer {name!r} returned {len(output)} rows for {now.count} inputs, "
+                    "and rows of one input are not independent; give the inputs an axis "
+                    "of their own, such as select=lambda out: out.unflatten(0, (-1, 4))"
+                )
             shape = tuple(output.shape[1:])
             layer = self._seen.setdefault(name, None) or _Layer(name, shape, self)
             self._seen[name] = layer
@@ -559,7 +604,7 @@ class Watch:
             options = dict(center=self.center, random_state=0)
             if finite:
                 options["population"] = None, layer.n_units
-            found[name] = estimate(layer.read()[0], self.n_max, **options)
+            found[name] = estimate(layer.read(finite)[0], self.n_max, **options)
         return found
 
     def dimension(
@@ -571,8 +616,9 @@ class Watch:
         return Dimensions(self.estimates(finite=finite))
 
     def alignments(self):  # `Alignments`
-        "Alignments of all pairs of layers, on the inputs that they all kept."
-        read = {name: layer.read(True) for name, layer in self._called().items()}
+        "Alignments of all pairs of layers as they are, on the inputs that they all kept."
+        layers = self._called()
+        read = {name: layer.read(finite=True) for name, layer in layers.items()}
         common = None
         for _, ids in read.values():
             common = ids if common is None else np.intersect1d(common, ids)
@@ -583,7 +629,8 @@ class Watch:
             )
         pick = lambda ids: np.argsort(ids)[np.searchsorted(np.sort(ids), common)]
         systems = {name: np.asarray(phi)[pick(ids)] for name, (phi, ids) in read.items()}
-        return alignments(systems, center=self.center)
+        units = {name: layer.n_units for name, layer in layers.items()}
+        return alignments(systems, center=self.center, population=units)
 
 # %% ../nbs/31_networks.ipynb #22625f79
 @dataclass(frozen=True, eq=False)
@@ -669,11 +716,11 @@ def watch(
         check_flag(center, "center"),
         positions,
         feature_axis,
-        units=check_count(units, "units"),
-        inputs=check_count(inputs, "inputs"),
-        patches=check_count(patches, "patches"),
-        select=select,
-        rng=check_random_state(random_state),
+        check_count(units, "units"),
+        check_count(inputs, "inputs"),
+        check_count(patches, "patches"),
+        select,
+        check_random_state(random_state),
     )
 
 # %% ../nbs/31_networks.ipynb #b5742009

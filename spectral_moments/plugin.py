@@ -30,7 +30,7 @@ def naive_sums(
         traces.append(power.trace())
     return at_home(traces)
 
-# %% ../nbs/02_plugin.ipynb #c5bcc445
+
 def without_mean(
     pair,  # `Pair`
 ):  # `Pair` whose columns have mean zero over what is counted

@@ -273,6 +273,7 @@ class _Sums:
     words: list  # pairs of names
     exponents: dict  # name: rows were divided by 2**exponent
     shapes: dict  # name: (T, P, Q)
+    sizes: dict  # name: how many features there are; None or absent: infinitely many
     batches: int = 1
     values: np.ndarray = None  # W v, (words,)
     squares: np.ndarray = None  # W^2 of (1, v) times (1, v), (1 + words, 1 + words)
@@ -293,6 +294,7 @@ class _Sums:
             self.words,
             self.exponents,
             shapes,
+            self.sizes,
             self.batches + other.batches,
             self.values + unit * other.values,
             self.squares + other.squares * np.outer(edge, edge),
@@ -301,10 +303,11 @@ class _Sums:
         )
 
 
-def _one_batch(sources, center, shared, rng):
+def _one_batch(sources, center, shared, rng, sizes=None):
     "The sums of a single batch."
     words = [*combinations_with_replacement(sources, 2)]
-    table = cross_table(sources, words, center=center, shared=shared, rng=rng)
+    options = dict(center=center, shared=shared, sizes=sizes, rng=rng)
+    table = cross_table(sources, words, **options)
     W = next(iter(sources.values())).shape[1]
     v = np.array([table[word].value for word in words])
     rows = np.array([table[word].rows for word in words])
@@ -313,6 +316,7 @@ def _one_batch(sources, center, shared, rng):
         words,
         {name: source.exponent for name, source in sources.items()},
         {name: tuple(source.shape) for name, source in sources.items()},
+        sizes or {},
         values=W * v,
         squares=np.outer(edge, edge),
         within=W**2 * jackknife_covariance(rows),
@@ -363,7 +367,8 @@ def _alignment(sums, x, y, center, shared, notes=()):
     values = sums.values[place] / W
     values[abs(values) < NOTHING] = 0.0
     parts = [_row_covariance(sums)[np.ix_(place, place)]]
-    parts += [jackknife_covariance(d) for d in _column_sides(sums, x, y, shared)]
+    sides = zip(_column_sides(sums, x, y, shared), (x, y))
+    parts += [jackknife_covariance(d, sums.sizes.get(name)) for d, name in sides]
     value, stderr = corrected_ratio(values, sum(parts))
     ratio, _ = corrected_ratio(values, np.zeros((3, 3)))
     by_rows, *by_columns = (corrected_ratio(values, part).stderr for part in parts)
@@ -458,6 +463,19 @@ class Alignments:
             )
             lines.append(f"{x:{width}}" + "".join(f" {cell:>14}" for cell in cells))
         return "\n".join(lines + [f"- {note}" for note in self.notes])
+
+
+def _checked_sizes(population, sources):
+    "How many features each system has."
+    for name, size in (population or {}).items():
+        if name not in sources:
+            raise ValueError(f"population has {name!r}, which is none of the systems")
+        seen = sources[name].shape[2]
+        if size is not None and check_count(size, f"population of {name}") < seen:
+            raise ValueError(
+                f"population of {name} = {size} is smaller than the {seen} features seen"
+            )
+    return population
 
 
 def _opened(systems, center, shared):
@@ -600,14 +618,14 @@ def _doubts(sources, center):
         )
 
 
-def _measured(systems, center, shared_features, random_state):
+def _measured(systems, center, shared_features, random_state, population=None):
     "The alignments of systems that are there in one piece."
     center, shared = (
         check_flag(center, "center"),
         check_flag(shared_features, "shared_features"),
     )
     sources, rng = _opened(systems, center, shared), check_random_state(random_state)
-    sums = _one_batch(sources, center, shared, rng)
+    sums = _one_batch(sources, center, shared, rng, _checked_sizes(population, sources))
     return _all_alignments(sums, center, shared, [*_doubts(sources, center)])
 
 
@@ -637,11 +655,12 @@ def alignments(
     *,
     center=True,  # whether the mean over inputs is removed
     shared_features=False,  # whether column a of all is the same feature
+    population=None,  # dict: name -> how many features there are; None: infinitely many
     random_state=None,  # None, an int or a numpy Generator; for trials and gaps only
 ):  # `Alignments`
     "The alignments of all pairs of several systems, with errors."
-    systems = _checked_systems(systems)
-    return _warned(_measured(systems, center, shared_features, random_state))
+    options = center, shared_features, random_state, population
+    return _warned(_measured(_checked_systems(systems), *options))
 
 # %% ../nbs/14_alignment.ipynb #ed96b964
 WORDS = ("ab", "aab", "abb", "aabb", "abab")

@@ -16,6 +16,7 @@ except ImportError:
     ) from None
 
 from .estimation import estimate
+from .reference import document_module
 
 # %% ../nbs/95_sklearn.ipynb #8fd31aa4
 class SpectralMoments(BaseEstimator):
@@ -61,3 +62,6 @@ class SpectralMoments(BaseEstimator):
         self.covariance_ = self.estimate_.covariance
         self.dimension_, self.dimension_stderr_ = self.estimate_.dimension()
         return self
+
+
+document_module("sklearn", globals())  # for help()

@@ -72,6 +72,22 @@ def test_appendix_and_roots():
     assert all(rf"${value:.1f} \times 10^{{-5}}$" in text for value in root)
 
 
+def test_roots_against_moments():
+    times = {}
+    for quantity in ("moment", "root", "positive_root"):
+        row, mine = (moments("main", m, quantity) for m in ("kv_row", "increasing_10"))
+        times[quantity] = row.mse / mine.mse
+    text = entry("more pronounced")
+    m, r = times["moment"], times["positive_root"]
+    assert f"{m.max():.0f} to {m.min():.0f} times that of increasing for moments" in text
+    assert f"{r.max():.0f} to {r.min():.1f} times for roots" in text and (r < m).all()
+    assert f"{times['root'][-1]:.2f} times at $n = 7$" in text
+    root = moments("main", "increasing_10", "root")
+    bias = -100 * root.bias / root.truth
+    text = entry("the $n$-th root ... will be a biased")
+    assert f"{bias[0]:.1f}% at $n = 2$" in text and f"{bias[-1]:.0f}% at $n = 7$" in text
+
+
 @pytest.mark.parametrize(
     ("study", "claim", "method", "size"),
     [
@@ -121,6 +137,10 @@ def test_feature_learning():
     assert f"{end.min():.1f} to {end.max():.1f} times" in text
     assert f"{plain[-1].min():.1f} to {plain[-1].max():.1f} times" in text
     assert f"{1 / early[-1]:.1f} times as much" in text
+    text = entry("smaller sizes ($N = 128$)")
+    for top in (ours, naive):  # widths 128 and 1024 at the end of training
+        apart = (pooled(top)[1, -1] / pooled(top)[-1, -1])[1:]
+        assert f"{apart.min():.2f} to {apart.max():.2f} times" in text
     median = stored["fashion subsets"][:, -1, 2, 4] / stored["fashion whole ours"][:, -1]
     text = entry("A random 128 of 1024 neurons")
     for n, words in ((2, "of the layer's $m(2)$"), (7, "of its $m(7)$")):
@@ -147,6 +167,15 @@ def test_mean_square_is_not_a_variance():
     assert f"{ratio**2:.2f} in" in entry("standard deviation of its entries")
 
 
+def test_norm_and_golden_moments():
+    process = sm.RBF(2, kernel_cov=0.5)
+    roots = process.moments(40) ** (1 / np.arange(1, 41))
+    assert (np.diff(roots) < 0).all() and roots[-1] > process.eigenvalues(1)[0]
+    assert roots[-1] == pytest.approx(process.eigenvalues(1)[0], rel=0.01)
+    fall = [sm.RBF(d).moments(2)[1] for d in (1, 2, 3)]  # exponentially with d
+    assert fall[0] < 0.5 and fall[1:] == pytest.approx([fall[0] ** 2, fall[0] ** 3])
+
+
 def test_multi_index():
     golden = sm.RBF(2).eigenvalues(3)  # (0, 0), then (0, 1) and (1, 0)
     assert golden[0] > golden[1] and golden[1] == pytest.approx(golden[2])
@@ -164,6 +193,14 @@ def test_kong_and_valiant_need_no_zero_mean():
     assert (naive[1:] > 1.01 * np.array(truth)[1:]).all()  # negative control
     unnormalised = [np.trace(np.linalg.matrix_power(phi @ phi.T / 3, n)) for phi in draws]
     np.testing.assert_allclose(np.mean(unnormalised) / 4**n, naive[-1], rtol=1e-12)
+
+
+def test_one_product_of_kong_and_valiant_spreads():
+    phis = [sm.Linear(3).sample(40, 60, random_state=seed) for seed in range(400)]
+    one = np.std([(phi[0] @ phi[1] / 60) ** 2 for phi in phis])
+    mean = np.std([sm.kong_valiant(phi, 2)[1] for phi in phis])
+    said = int(re.search(r"is (\d+) times", entry("single realization")).group(1))
+    assert one / mean == pytest.approx(said, rel=0.2)
 
 
 def test_citation_has_the_version():

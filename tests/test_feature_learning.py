@@ -473,6 +473,27 @@ def test_without_torch():
     assert shown.stdout.count("pip install 'spectral_moments[torch]'") == 2
 
 
+def test_live_check_without_the_images(monkeypatch, capsys):
+    "The chapter's check runs on digits if there are no pictures of clothes, and can fail."
+    cells = json.loads((RESULTS.parent / "nbs/17_feature_learning.ipynb").read_text())[
+        "cells"
+    ]
+    (source,) = (
+        "".join(c["source"])
+        for c in cells
+        if "load_fashion_mnist()\n" in "".join(c["source"])
+    )
+    monkeypatch.setattr(feature_learning, "fashion_folders", lambda: [RESULTS / "nowhere"])
+    about, arrays = results(RESULTS)
+    known = vars(feature_learning) | dict(about=about, stored=arrays, digits=load_digits())
+    check = source[: source.index("names = ")]
+    exec(check, dict(known))
+    assert "the check runs on digits" in capsys.readouterr().out
+    known["stored"] = arrays | {"digits ours": arrays["digits ours"] * 1.001}
+    with pytest.raises(AssertionError):
+        exec(check, known)
+
+
 # --- the study ---
 
 TINY = {

@@ -2,6 +2,7 @@
 
 import copy
 import io
+import itertools
 import math
 import pickle
 
@@ -21,6 +22,7 @@ from spectral_moments.networks import (
 )
 from spectral_moments.partitions import cycle_weights
 from spectral_moments.planner import graph_sums
+from spectral_moments.similarity import gram_mean, row_debiased_alignment
 from spectral_moments.sources import Pair
 
 ignore_doubts = pytest.mark.filterwarnings("ignore::spectral_moments.EstimateWarning")
@@ -409,7 +411,7 @@ def test_answers_are_those_of_the_sample():
     model, x = Many(), torch.randn(40, 5)
     with sm.watch(model, ["act", "last"], n_max=2, random_state=0) as seen:
         model(x)
-    phi, psi = (np.asarray(record(model, name, x)) for name in ("first", "last"))
+    psi = np.asarray(record(model, "last", x))
     full = sm.estimate(psi, 2, center=True)
     found = seen.estimates()["last"]
     np.testing.assert_allclose(found.values, full.values, rtol=1e-6)
@@ -418,9 +420,6 @@ def test_answers_are_those_of_the_sample():
     table = seen.dimension()
     assert str(table).count("\n") == 3 and "<table>" in table._repr_html_()
     assert table.to_frame().shape == (3, 2) and table.values.shape == (3,)
-    together = seen.alignments()["act", "last"]
-    direct = sm.alignment(phi.clip(0), psi)
-    assert together.value == pytest.approx(direct.value, rel=1e-6)
     finite = seen.estimates(finite=True)["last"]
     assert (finite.stderr_columns < 1e-9).all()  # all of the units were seen
     seen.reset()
@@ -594,6 +593,199 @@ def test_watch_messages():
         seen.alignments()
 
 
+class Fixed:
+    "Random numbers of our choice: keys and places of the inputs, the first units."
+
+    def __init__(self, keys, places, units):
+        self.numbers, self.units, self.at = np.array([keys, places]), list(units), 0
+
+    def random(self, shape):
+        self.at += shape[1]
+        return self.numbers[:, self.at - shape[1] : self.at]
+
+    def permutation(self, count):
+        return np.array([*self.units, *(u for u in range(count) if u not in self.units)])
+
+
+def direct_second(phi, repeated=False):
+    "Mean over pairs of rows and columns of different groups; over all, if repeated."
+    labels = phi.groups, phi.column_groups
+    labels = [np.arange(n) if x is None else x for n, x in zip(phi.shape, labels)]
+    rows, columns = (x[:, None] != x for x in labels)
+    phi = np.asarray(phi)
+    if repeated:
+        rows, columns = np.ones(rows.shape), np.ones(columns.shape)
+    total = np.einsum("ia,ib,jb,ja,ij,ab->", phi, phi, phi, phi, rows, columns)
+    return total / (rows.sum() * columns.sum())
+
+
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_mean_over_all_samples_is_the_layer(positions):
+    S, C, units = (3 if positions == "inputs" else 2), 3, 2
+    model, x = torch.nn.Sequential(torch.nn.Identity()), torch.tensor(normal((3, C, S), 0))
+    options = dict(positions=positions, feature_axis=1)
+    n_units = C * S if positions == "features" else C
+    units = 3 if positions == "features" else units  # two channels at least
+    drawn = positions in ("sample", "inputs")
+    watched = dict(inputs=4 if positions == "inputs" else 2, units=units, patches=2)
+    found, biased = [], []
+    for keys in itertools.permutations((0.1, 0.5, 0.9)):
+        for places in itertools.product(
+            (np.arange(S) + 0.5) / S if drawn else [0], repeat=3
+        ):
+            for some in itertools.combinations(range(n_units), units):
+                seen = sm.watch(model, "0", **options, **watched)
+                seen.rng = Fixed(keys, places, some)
+                with seen:
+                    model(x[:2]), model(x[2:])
+                found.append(direct_second(seen.sample("0")))
+                biased.append(direct_second(seen.sample("0"), repeated=True))
+    whole = "inputs" if drawn else positions
+    truth = direct_second(record(model, "0", x, **options | {"positions": whole}))
+    assert np.mean(found) == pytest.approx(truth, rel=1e-12)
+    assert abs(np.mean(biased) / truth - 1) > 0.2  # negative control
+
+
+@ignore_doubts
+def test_alignments_are_those_of_the_layers():
+    torch.manual_seed(0)
+    block = torch.nn.TransformerEncoderLayer(32, 4, 64, batch_first=True)
+    model, x = torch.nn.TransformerEncoder(block, 2).eval(), torch.randn(150, 7, 32)
+    names = "layers.0", "layers.1"
+    phi, psi = (np.asarray(record(model, n, x, positions="mean")) for n in names)
+    with sm.watch(model, names, positions="mean", random_state=0) as seen:
+        model(x)
+    found = seen.alignments()[names]  # units of one layer are made of those of the other
+    assert found.ratio == pytest.approx(row_debiased_alignment(phi, psi), rel=1e-5)
+    assert found.value < 1 and max(found.stderr_columns) < 1e-9
+    assert sm.alignment(phi, psi).value > 1.5  # as if they were independent draws
+    options = dict(positions="features", units=60)
+    few, reference = [], None
+    for seed in range(25):
+        with sm.watch(model, names, random_state=seed, **options) as seen:
+            model(x)
+        few.append(seen.alignments()[names])
+    wide = (np.asarray(record(model, n, x, positions="features")) for n in names)
+    reference = row_debiased_alignment(*wide)
+    values = np.array([one.value for one in few])
+    errors = [math.hypot(*one.stderr_columns) for one in few]  # the inputs are the same
+    assert abs(values.mean() - reference) < 4 * values.std() / 5
+    assert 0.7 < np.sqrt(np.mean(np.square(errors))) / values.std() < 1.5
+
+
+@ignore_doubts
+@pytest.mark.parametrize("center", [True, False])
+def test_traces_of_all_subsets_are_those_of_the_layers(center):
+    phi, psi = normal((7, 5), 0), normal((7, 4), 1) + 0.5
+    psi += phi[:, :4]
+    sizes = {"phi": 5, "psi": 4}
+    traces = lambda *xs: (
+        lambda a: np.array([a.numerator.value, *(d.value for d in a.denominators)])
+    )(sm.alignments(dict(zip(sizes, xs)), center=center, population=sizes)["phi", "psi"])
+    several = [
+        traces(phi[:, a], psi[:, b])
+        for a in map(list, itertools.combinations(range(5), 3))
+        for b in map(list, itertools.combinations(range(4), 3))
+    ]
+    np.testing.assert_allclose(np.mean(several, axis=0), traces(phi, psi), rtol=1e-10)
+    if center:
+        K, L = (z @ z.T / z.shape[1] for z in (phi, psi))
+        expected = [gram_mean(*pair) for pair in ((K, L), (K, K), (L, L))]
+        np.testing.assert_allclose(traces(phi, psi), expected, rtol=1e-10)
+    for wrong, message in (({"phi": 4}, "smaller than the 5"), ({"x": 9}, "none of the")):
+        with pytest.raises(ValueError, match=message):
+            sm.alignments({"phi": phi, "psi": psi}, population=wrong)
+
+
+@ignore_doubts
+@pytest.mark.parametrize("positions", POSITIONS)
+def test_the_layer_as_it_is(positions):
+    torch.manual_seed(0)
+    conv, x = torch.nn.Sequential(torch.nn.Conv2d(1, 6, 2)), torch.randn(40, 1, 3, 3)
+    options = dict(positions=positions, patches=4, inputs=160, random_state=0)
+    with sm.watch(conv, "0", n_max=2, **options) as seen:
+        conv(x)
+    found = seen.estimates(finite=True)["0"]
+    assert (found.stderr_columns < 1e-9).all()
+    if positions in ("features", "mean"):
+        whole = np.asarray(record(conv, "0", x, positions=positions))
+        told = sm.estimate(whole, 2, center=True, population=(None, whole.shape[1]))
+        np.testing.assert_allclose(found.values, told.values, rtol=1e-5)
+
+
+def test_sentences_of_any_length():
+    model = torch.nn.Sequential(torch.nn.Embedding(50, 6))
+    known = {tuple(np.sort(row)) for row in model[0].weight.detach().double().numpy()}
+    for positions in ("sample", "inputs"):
+        with sm.watch(model, "0", positions=positions) as seen:
+            for length in (1, 5, 2):  # a single word first
+                model(torch.randint(50, (30, length)))
+        assert {tuple(np.sort(row)) for row in seen.sample("0")} <= known
+
+
+def test_rows_of_one_input_are_not_inputs():
+    class Flat(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(3, 4)
+
+        def forward(self, some=None, *, x):
+            return self.inner(x["values"].flatten(0, 1)).unflatten(0, (-1, 5))
+
+    model, x = Flat(), {"values": torch.randn(8, 5, 3), "scale": torch.tensor(1.0)}
+    with sm.watch(model, "inner"), pytest.raises(ValueError, match="40 rows for 8 inputs"):
+        model(x=x)
+    options = dict(select=lambda out: out.unflatten(0, (-1, 5)), positions="inputs")
+    with sm.watch(model, "inner", **options) as seen:
+        model(x=x)
+    phi = seen.sample("inner")
+    assert phi.shape == (32, 4) and len(set(phi.groups)) == 8  # four of five positions
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32])
+def test_means_over_positions_are_summed_in_double(dtype):
+    conv = torch.nn.Sequential(torch.nn.Conv2d(1, 6, 2)).to(dtype)
+    x = torch.randn(20, 1, 6, 6).to(dtype)
+    with sm.watch(conv, "0", positions="mean", random_state=0) as seen:
+        conv(x)
+    expected = np.asarray(record(conv, "0", x, positions="mean"))
+    found = seen.sample("0").ravel()
+    np.testing.assert_allclose(np.sort(found), np.sort(expected.ravel()), rtol=1e-12)
+
+
+@ignore_doubts
+def test_numbers_that_are_none():
+    model, x = torch.nn.Sequential(torch.nn.Identity()), torch.randn(30, 6)
+    x[3, 2] = math.nan
+    with sm.watch(model, "0") as seen:
+        model(x[:0])
+        assert seen.n_inputs == {}
+        model(x)
+    with pytest.warns(sm.EstimateWarning, match="layer '0' returned NaN for 1 of the 30"):
+        seen.estimates()
+    with sm.watch(model, "0") as seen:
+        model(x / 0)
+    with pytest.raises(ValueError, match="layer '0' returned infinite numbers"):
+        seen.dimension()
+
+
+def test_one_watch_inside_of_another():
+    model = torch.compile(torch.nn.Sequential(torch.nn.Linear(5, 8)), backend="eager")
+    x, stance = torch.randn(9, 5), lambda: torch._dynamo.eval_frame._stance.stance
+    outer, inner, before = sm.watch(model, "0"), sm.watch(model, "0"), stance()
+    with outer, inner:
+        model(x)
+    with outer:
+        model(x)
+    assert (outer.n_inputs, inner.n_inputs) == ({"0": 18}, {"0": 9})
+    outer.__enter__(), inner.__enter__()  # closed in the order in which they were opened
+    outer.__exit__()
+    model(x)
+    inner.__exit__()
+    assert (outer.n_inputs, inner.n_inputs) == ({"0": 18}, {"0": 18})
+    assert stance() == before and hooks(model) == 0
+
+
 # --- a dimension with a gradient ---
 
 
@@ -611,10 +803,8 @@ def test_dimension_agrees_with_all_cycles(shape, center):
 
 def unbiased_square(x, center):
     "Direct sum of the unbiased estimate of m(1)^2."
-    from itertools import permutations
-
     values = []
-    for rows in permutations(x, 4 if center else 2):
+    for rows in itertools.permutations(x, 4 if center else 2):
         each = (
             [(rows[0] - rows[1]) ** 2 / 2, (rows[2] - rows[3]) ** 2 / 2]
             if center
@@ -632,6 +822,19 @@ def test_moments_have_gradients():
         assert torch.autograd.gradcheck(
             lambda z, center=center: sm.all_cycles(z, 3, center=center), x
         )
+
+
+@ignore_doubts
+@pytest.mark.parametrize("center", [True, False])
+def test_large_moments_have_gradients(center):
+    x, step = (torch.tensor(normal((300, 300), seed)) for seed in (0, 1))
+    x += 3.0 * x[:, :1]
+    moments = lambda t: sm.all_cycles(x + t * step, 4, center=center)
+    t = torch.zeros((), dtype=torch.float64, requires_grad=True)
+    slope = torch.autograd.grad(moments(t)[3], t)[0].item()
+    with torch.no_grad():
+        change = (moments(1e-4) - moments(-1e-4))[3].item() / 2e-4
+    assert slope == pytest.approx(change, rel=1e-6) and slope != 0
 
 
 def test_sizes_and_messages():

@@ -1,9 +1,11 @@
 """The built package: what is in it, and that it works where only it is installed."""
 
+import ast
 import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tarfile
 import tomllib
@@ -53,9 +55,10 @@ def installed(built, tmp_path_factory):
 
 
 def modules():
-    found = ROOT.glob("spectral_moments/*.py")
-    typed = {"spectral_moments/py.typed", "spectral_moments/__init__.pyi"}
-    return {f"spectral_moments/{path.name}" for path in found} | typed
+    found = [*ROOT.glob("spectral_moments/*.py"), *ROOT.glob("spectral_moments/*.pyi")]
+    return {f"spectral_moments/{path.name}" for path in found} | {
+        "spectral_moments/py.typed"
+    }
 
 
 def pictures():
@@ -123,6 +126,15 @@ def test_one_version_everywhere():
         assert line in (ROOT / name).read_text(encoding="utf-8"), name
 
 
+def test_a_change_stands_in_the_changelog_once():
+    text = (ROOT / "CHANGELOG.md").read_text(encoding="utf-8")
+    new, old = text.split("\n## 0.1.0\n")
+    public_since = re.search(r"Public now: (.+)", new)[1]
+    for name in re.findall(r"`(\w+)`", public_since + "`dimension_sweep` `feasible`"):
+        assert name == "first_moment_powers" or f"`{name}`" not in old, name
+    assert "p-values" in new and "p-values" not in old
+
+
 def test_conda_recipe_has_the_same_dependencies():
     recipe = (ROOT / "conda/meta.yaml").read_text()
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -130,6 +142,61 @@ def test_conda_recipe_has_the_same_dependencies():
         assert f"    - {dependency.replace('>=', ' >=')}\n" in recipe
     assert recipe.count("spectral_moments.command_line:main") == 1
     assert f"summary: {project['description']}\n" in recipe
+
+
+def test_tools_are_pinned():
+    "What `make` installs has one version, so that a build repeats."
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = extras["optional-dependencies"]
+    own, plain = "spectral_moments[", lambda name: re.sub(r"[-_.]+", "-", name).lower()
+    wanted = [r for r in extras["dev"] if not r.startswith(own)]
+    for extra in re.search(r"\[(.+)\]", extras["dev"][0])[1].split(","):
+        wanted += extras[extra]
+    pinned = re.findall(r"^([\w.-]+)==", (ROOT / "constraints.txt").read_text(), re.M)
+    names = {plain(re.match(r"[\w.-]+", r)[0]) for r in wanted}
+    assert "selenium" in names and names <= set(map(plain, pinned))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="a script for bash")
+def test_ci_goes_on_where_nothing_can_be_installed(tmp_path):
+    "The browser is asked for; without it the two commands run all the same."
+    log, tools = tmp_path / "log", tmp_path / "bin"
+    tools.mkdir()
+    for name in ("bash", "dirname", "id"):
+        (tools / name).symlink_to(shutil.which(name))
+    for name, code in {"apt-get": 1, "sudo": 1, "make": 0, "python3": 0}.items():
+        (tools / name).write_text(f'#!/bin/sh\necho {name} "$@" >> {log}\nexit {code}\n')
+        (tools / name).chmod(0o755)
+    command = [tools / "bash", ROOT / ".ci/run"]
+    done = subprocess.run(command, env={"PATH": str(tools)}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    said = log.read_text()
+    assert said.endswith("make book\nmake test\n")
+    for name in ("chromium", "chromium-driver", "nodejs"):
+        assert re.search(rf"apt-get install .*{name}\n", said), said
+        assert f"note: {name} could not be installed" in done.stderr
+
+
+def test_the_extra_for_tests_has_what_they_import():
+    "On other systems only `.[test]` is installed, and a test file must at least be read."
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    extras = project["optional-dependencies"]
+    wanted = project["dependencies"] + extras["test"]
+    for extra in re.search(r"\[(.+)\]", extras["test"][0])[1].split(","):
+        wanted += extras[extra]
+    known = {re.match(r"[\w.-]+", r)[0].lower() for r in wanted}
+    known |= {"spectral_moments", "sklearn", "pil"} | {
+        p.stem for p in ROOT.glob("tests/*.py")
+    }
+    for path in ROOT.glob("tests/*.py"):
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
+            names += [node.module] if isinstance(node, ast.ImportFrom) else []
+            for name in {name.partition(".")[0] for name in names}:
+                assert name in sys.stdlib_module_names or name.lower() in known, (
+                    path,
+                    name,
+                )
 
 
 def test_paper_cites_what_there_is():
@@ -157,7 +224,7 @@ def test_sdist_has_what_the_build_needs(built):
     with tarfile.open(sdist) as archive:
         names = {name.partition("/")[2] for name in archive.getnames()}
     assert {"pyproject.toml", "README.md", "LICENSE", *pictures()} | modules() <= names
-    assert not any(name.startswith(("nbs/", "results/")) for name in names)
+    assert not any(name.startswith(("nbs/", "results/", "tests/")) for name in names)
     assert sdist.stat().st_size < 1_000_000
 
 

@@ -5,6 +5,7 @@ import math
 import tracemalloc
 from fractions import Fraction
 
+import dimensionality
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -508,3 +509,21 @@ def test_torch_gradients():
 def test_torch_errors():
     with pytest.raises(ValueError, match="infinite"):
         all_cycles(torch.tensor([[1.0, float("inf")], [1.0, 1.0]]), 2)
+
+
+def test_finite_population_of_the_package_dimensionality():
+    "Its sum over four rows lacks the merges into two pairs; in the limit it agrees."
+    moment = lambda x, R, C: cycle_means(
+        Pair(x, x), 2, center=True, population=(R, C)
+    ).values[1]
+
+    def theirs(x, R, C):
+        parts = dimensionality.participation_ratio_finite(x, R, C, return_parts=True)
+        return parts["B"] * x.size**2
+
+    table = np.random.default_rng(2).standard_normal((7, 5)) + 0.5
+    limit = moment(table, None, None)
+    np.testing.assert_allclose(theirs(table, 10**9, 10**9), limit, rtol=1e-4)
+    truth = sm.naive(table - table.mean(0), 2)[1]
+    np.testing.assert_allclose(moment(table, 7, 5), truth, rtol=1e-10)
+    assert abs(theirs(table, 7, 5) / truth - 1) > 0.1

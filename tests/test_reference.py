@@ -6,24 +6,34 @@ import inspect
 import re
 import subprocess
 import sys
+from operator import attrgetter
 
 import pytest
-from conftest import ROOT, python
+from conftest import ROOT, python, succeed
 
 import spectral_moments as sm
 from spectral_moments import reference
 
 matplotlib = pytest.importorskip("matplotlib")
-FUNCTIONS = [n for n in sm.__all__ if inspect.isfunction(getattr(sm, n))]
-CLASSES = [n for n in sm.__all__ if inspect.isclass(getattr(sm, n))]
+NAMES = [*sm.__all__]
+NAMES += [f"{module}.{n}" for module, names in reference.MODULES.items() for n in names]
+
+
+def public(name):
+    "A public name of the package, or of a module that is used by its name."
+    return attrgetter(name)(sm)
+
+
+FUNCTIONS = [n for n in NAMES if inspect.isfunction(public(n))]
+CLASSES = [n for n in NAMES if inspect.isclass(public(n))]
 
 
 def members():
     "Every public function and method, by name."
     for name in FUNCTIONS:
-        yield name, getattr(sm, name)
+        yield name, public(name)
     for name in CLASSES:
-        for key, member in vars(getattr(sm, name)).items():
+        for key, member in vars(public(name)).items():
             function = getattr(member, "__func__", member)
             if inspect.isfunction(function) and not key.startswith("_"):
                 yield f"{name}.{key}", function
@@ -43,21 +53,23 @@ def test_help_tells_every_parameter_and_the_return():
 
 def test_help_of_classes_tells_fields_or_parameters():
     for name in CLASSES:
-        cls = getattr(sm, name)
+        cls = public(name)
         if reference.has_fields(cls):
             assert "\nAttributes\n----------\n" in cls.__doc__
-        elif "__init__" in vars(cls):
+        elif "__init__" in vars(cls) and name not in reference.FROM:
             assert "\nParameters\n----------\n" in cls.__doc__
 
 
-@pytest.mark.parametrize("name", sm.__all__)
+@pytest.mark.parametrize("name", NAMES)
 @pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 def test_every_public_name_has_an_example_that_runs(name, tmp_path, monkeypatch):
     text = reference.example(name)
     assert text, f"write an example for {name} in nbs/93_reference.ipynb"
-    assert text in getattr(sm, name).__doc__
+    assert text in public(name).__doc__
     if "torch" in text:
         pytest.importorskip("torch")
+    if "sm.recordings" in text and not sm.recordings.available():
+        pytest.skip("the recordings are not here")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(matplotlib, "get_backend", lambda: "agg")
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
@@ -79,6 +91,18 @@ def test_help_in_a_fresh_process():
     assert "nominal coverage" in said, "a result is documented although its class was not"
 
 
+def test_help_in_a_module_that_is_used_by_its_name():
+    "However it is imported, and without a look at the package's own names."
+    code = "from spectral_moments.{} import {}; print({}.__doc__)"
+    for module, name, told in (
+        ("comparison", "compare", "sizes : Mapping[tuple[int, int], int]"),
+        ("recordings", "load", "Returns\n-------\nRecording"),
+        ("sklearn", "SpectralMoments", "n_max : int, default 2"),
+    ):
+        said = succeed("-c", code.format(module, name, name)).stdout
+        assert told in said and "\nExamples\n--------\n" in said
+
+
 def test_without_sources_there_is_still_help(monkeypatch):
     def no_source(_):
         raise OSError
@@ -90,15 +114,15 @@ def test_without_sources_there_is_still_help(monkeypatch):
 
 def test_the_page_of_the_library_is_complete():
     page = (ROOT / "nbs/api.md").read_text(encoding="utf-8")
-    shown = re.findall(r"auto(?:function|class):: spectral_moments\.(\w+)\n", page)
-    assert len(shown) == len(set(shown)) and set(shown) <= set(sm.__all__)
+    directive = r"auto(?:function|class):: spectral_moments\.([\w.]+)\n"
+    shown = re.findall(directive, page)
+    assert len(shown) == len(set(shown)) and set(shown) <= set(NAMES)
     sys.path.insert(0, str(ROOT / "_ext"))
     docments = __import__("docments")
     sys.path.pop(0)
     source = [page]
     docments.complete_page(None, "nbs/api", source)  # what the page leaves out is added
-    shown = re.findall(r"auto(?:function|class):: spectral_moments\.(\w+)\n", source[0])
-    assert sorted(shown) == sm.__all__
+    assert sorted(re.findall(directive, source[0])) == sorted(NAMES)
     assert "automodule" not in page
 
 
@@ -138,16 +162,18 @@ def test_types_of_results_are_those_that_are_told():
 
 # --- the stub -----------------------------------------------------------------------------
 
-STUB = ROOT / "spectral_moments/__init__.pyi"
+FOLDER = ROOT / "spectral_moments"
 
 
-def test_the_stub_is_the_one_of_the_package():
-    fresh = reference.stub({name: getattr(sm, name) for name in sm.__all__})
-    assert STUB.read_text(encoding="utf-8") == fresh, "run make export"
-    tree = ast.parse(fresh)
-    defined = {n.name for n in tree.body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
-    assert sorted(defined) == sm.__all__
-    assert (STUB.parent / "py.typed").exists()
+def test_the_stubs_are_those_of_the_package():
+    fresh = reference.stubs({name: getattr(sm, name) for name in sm.__all__})
+    assert {path.name for path in FOLDER.glob("*.pyi")} == set(fresh)
+    for name, text in fresh.items():
+        assert (FOLDER / name).read_text(encoding="utf-8") == text, "run make export"
+        body = ast.parse(text).body
+        found = {n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        assert found == set(reference.MODULES.get(name.partition(".")[0], sm.__all__))
+    assert (FOLDER / "py.typed").exists()
 
 
 RIGHT = """
@@ -169,6 +195,15 @@ assert_type(sm.alignment(phi, [[1.0, 2.0]]).value, float)
 assert_type(sm.Stream.load("file", n_jobs=2), sm.Stream)
 for rows in sm.row_batches("x.npy", size=3):
     print(rows.shape)
+print(sm.alignments({"a": phi, "b": phi})["a", "b"])
+with sm.watch(None, "layer") as watched:
+    assert_type(watched.dimension().values, npt.NDArray[np.float64])
+assert_type(sm.record(None, "layer", phi).T, sm.Activations)
+table = sm.comparison.compare(sm.Linear(5), {(20, 30): 4}, n_max=2, seed=1)
+assert_type(table.where(n=2), sm.comparison.Table)
+print(len(table), table.mse)
+assert_type(sm.recordings.load("IT").trials, npt.NDArray[np.float64])
+print(sm.sklearn.SpectralMoments(3).fit(phi).moments_)
 """
 WRONG = {
     'sm.estimate(phi, "3")': "arg-type",
@@ -179,6 +214,9 @@ WRONG = {
     "sm.no_such_name(phi)": "attr-defined",
     "sm.estimate(phi).no_such_field": "attr-defined",
     "sm.Stream()": "call-arg",
+    "sm.comparison.compare(sm.Linear(5))": "call-arg",
+    'sm.sklearn.SpectralMoments("3")': "arg-type",
+    "sm.recordings.load(5)": "arg-type",
 }
 
 
@@ -197,6 +235,7 @@ def test_a_type_checker_agrees(tmp_path):
         text=True,
         env={"MYPYPATH": str(ROOT), "PATH": ""},
     )
+    assert ".pyi:" not in done.stdout, "an error in a stub"
     found = re.findall(r"^(\w+)\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.M)
     assert {(file, line) for file, line, _ in found} == {
         ("wrong", str(4 + i)) for i in range(len(WRONG))

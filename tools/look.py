@@ -2,7 +2,7 @@
 
 python tools/look.py _build/html [screenshots]
 
-Needs selenium and chromedriver, which are no part of the development tools. Lists what
+Needs chromium and its driver, which `.ci/run` installs where there is apt. Lists what
 sticks out of the page, raw LaTeX, failed equations, broken images and text of little
 contrast, and saves a screenshot of each page if a folder is given. Ends with status 1 if it
 finds anything.
