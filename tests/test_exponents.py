@@ -60,6 +60,26 @@ def test_exact_broken_law_fits(at):
     assert fit.parameters["break"] in BREAKS and fit.dof == 2
 
 
+def test_laws_are_sums_over_their_eigenvalues():
+    n, i = np.arange(2, 8), np.arange(1, 200_001.0)
+    total = lambda values: np.log((values ** n[:, None]).sum(axis=1))
+    found = power_moments((1.2, -0.5), n)
+    np.testing.assert_allclose(found, -0.5 * n + total(i**-1.2), rtol=1e-6)
+    found = power_moments((0.7, 0.0), n, 1000)
+    np.testing.assert_allclose(found, total(i[:1000] ** -0.7), rtol=1e-10)
+    found = exponential_moments((0.3, 0.1), n)
+    np.testing.assert_allclose(found, 0.1 * n + total(np.exp(-0.3 * (i - 1))), rtol=1e-10)
+    bent = np.where(i <= 8, i**-0.6, 8.0 ** (1.5 - 0.6) * i**-1.5)
+    np.testing.assert_allclose(
+        broken_moments((0.6, 1.5, 0.0), n, 8), total(bent), rtol=1e-6
+    )
+
+
+def test_first_moment_is_about_the_rank():
+    short, long = (sm.PowerLaw(0.9, rank).moments(2) for rank in (300, 30_000))
+    assert (long / short)[0] > 1.8 and (long / short)[1] < 1.02
+
+
 def test_broken_contains_the_power_law():
     n = np.arange(2, 9)
     for at in BREAKS:
