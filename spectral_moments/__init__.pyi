@@ -1169,7 +1169,7 @@ class Spectrum:
         """(eigenvalues, how many of each); a trace at zero has no number and is left out.
         """
     def interval(self, level: float = ...) -> tuple[Floats, Floats]:
-        """Intervals for the moments, on the scale of the n-th root.
+        """Intervals for the moments, on the scale of the n-th root; never below zero.
 
         Parameters
         ----------
@@ -1338,7 +1338,7 @@ class SubsampleCheck:
     >>> import numpy as np, spectral_moments as sm
     >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
     >>> check = sm.subsample_check(phi, shapes=[(30, 60)], n_draws=50, random_state=1)
-    >>> mean, error = check.ratios("all_cycles")  # over the whole: one, if size is no matter
+    >>> mean, error = check.ratios("all_cycles")  # one, if the size is no matter
     >>> bool((abs(mean - 1) < 5 * error).all())
     True
     """
@@ -1384,7 +1384,7 @@ class Sweep:
     shapes
         (rows, columns) of each size
     values
-        dimensions, shape (sizes, submatrices)
+        dimensions, shape (sizes, submatrices); negative if m(2) is
     whole
         dimension of the whole matrix
 
@@ -1399,8 +1399,12 @@ class Sweep:
     shapes: list[Any]
     values: Floats
     whole: float
+    @property
+    def means(self) -> Any:
+        """One over the mean of 1 / dimension, for each size; infinite if not positive.
+        """
     def plot(self, ax: Axes | None = ..., **style: Any) -> Axes:
-        """Median and 10-90% band against the share of rows and columns.
+        """The means, with the 10-90% band of single submatrices, against their size.
 
         Parameters
         ----------
@@ -1727,11 +1731,11 @@ def dimension_sweep(phi: ArrayLike, shares: Sequence[float] = ..., *, ratio: Cal
     Parameters
     ----------
     phi : ArrayLike
-        measurement matrix, shape (P, Q), or trials, shape (T, P, Q)
+        matrix (P, Q) or trials (T, P, Q), NaN where missing
     shares : Sequence[float], default (0.1, 0.2, 0.4, 0.7)
         of the rows and columns
     ratio : Callable[..., Any] | None, default None
-        function from a (sub)matrix to its dimension; None: `participation_ratio`
+        function from a (sub)matrix to its dimension; None: all cycles
     center : bool, default False
         remove the mean over inputs of each feature
     n_draws : int, default 50
@@ -2101,7 +2105,7 @@ def operator_norm(moments: ArrayLike | Estimate, *, level: float = ...) -> Bound
     >>> bounds = sm.operator_norm(sm.estimate(phi, 3))
     """
 
-def participation_ratio(data: ArrayLike | Estimate, *, center: bool = ..., random_state: int | np.random.Generator | None = ...) -> WithError:
+def participation_ratio(data: ArrayLike | Estimate, *, center: bool = ..., random_state: int | np.random.Generator | None = ..., **options: Any) -> WithError:
     """Dimension m(1)^2 / m(2), the bias of the ratio removed by the jackknife.
 
     Parameters
@@ -2113,6 +2117,8 @@ def participation_ratio(data: ArrayLike | Estimate, *, center: bool = ..., rando
         remove the mean over inputs of each feature; not for moments
     random_state : int | np.random.Generator | None, default None
         None, an int or a numpy Generator, where views are drawn
+    **options : Any
+        others of `estimate`, as population, groups, row_weights; not for moments
 
     Returns
     -------
@@ -2392,7 +2398,7 @@ def subsample_check(phi: ArrayLike, n_max: int = ..., *, shapes: Any = ..., n_dr
     >>> import numpy as np, spectral_moments as sm
     >>> phi = sm.Linear(20, scale=0.05).sample(100, 200, random_state=1)
     >>> check = sm.subsample_check(phi, shapes=[(30, 60)], n_draws=50, random_state=1)
-    >>> mean, error = check.ratios("all_cycles")  # over the whole: one, if size is no matter
+    >>> mean, error = check.ratios("all_cycles")  # one, if the size is no matter
     >>> bool((abs(mean - 1) < 5 * error).all())
     True
     """

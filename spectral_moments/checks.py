@@ -7,9 +7,11 @@ __all__ = ['kind_of', 'check_dtype', 'check_trials', 'check_matrix', 'show_error
            'check_random_state', 'check_n_jobs', 'progress_bar']
 
 # %% ../nbs/90_checks.ipynb #1b8bab10
+import contextlib
 import operator
 import os
 import textwrap
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -27,29 +29,20 @@ _COMPLEX = (
 )
 
 
-def _not_loaded(phi, name):
-    "What to do with something that is not data yet."
-    if phi is None:
-        return f"{name} is None; pass a matrix of numbers"
-    kind = f"{name} is a {type(phi).__name__}"
-    if isinstance(phi, (str, bytes, os.PathLike)):
-        return f"{kind}; load it first, for instance numpy.load(path)"
-    return f"{kind}; pass one of the arrays in it: {name}[key]"
-
-
 def _to_array(phi, name):
     "`phi` as a numpy array of whatever dtype, or an error that says why not."
-    phi = _without_masks(phi)
-    if phi is None or isinstance(
-        phi, (str, bytes, os.PathLike, dict, np.lib.npyio.NpzFile)
-    ):
-        raise TypeError(_not_loaded(phi, name))
+    phi, kind = _without_masks(phi), f"{name} is a {type(phi).__name__}"
+    if phi is None:
+        raise TypeError(f"{name} is None; pass a matrix of numbers")
+    if isinstance(phi, (str, bytes, os.PathLike)):
+        raise TypeError(f"{kind}; load it first, for instance numpy.load(path)")
+    if isinstance(phi, (dict, np.lib.npyio.NpzFile)):
+        raise TypeError(f"{kind}; pass one of the arrays in it: {name}[key]")
     if hasattr(phi, "todense") and not isinstance(phi, np.ndarray):
         raise TypeError(f"{name} is a sparse matrix; pass {name}.toarray()")
-    package = type(phi).__module__.partition(".")[0]
-    if package == "torch":
+    if kind_of(phi) == "torch":
         return _from_torch(phi, name)
-    if package == "pandas" and phi.ndim == 2:
+    if kind_of(phi) == "pandas" and phi.ndim == 2:
         return _from_frame(phi, name)
     try:
         return np.asarray(phi)
@@ -64,17 +57,12 @@ def _to_array(phi, name):
         ) from None
 
 # %% ../nbs/90_checks.ipynb #f713cfa3
-def _from_masked(phi):
-    "A masked array with NaN in the place of what is masked."
-    if phi.dtype.kind not in "buif":
-        return phi.data  # refused for its dtype
-    return phi.astype(np.result_type(phi.dtype, np.float16)).filled(np.nan)
-
-
 def _without_masks(phi):
-    "The same for masked arrays inside of lists, at any depth; all else as it is."
+    "Masked arrays with NaN for what is masked, in lists at any depth; all else as it is."
     if isinstance(phi, np.ma.MaskedArray):
-        return _from_masked(phi)
+        if phi.dtype.kind not in "buif":
+            return phi.data  # refused for its dtype
+        return phi.astype(np.result_type(phi.dtype, np.float16)).filled(np.nan)
     inside = (list, tuple, np.ma.MaskedArray)
     if isinstance(phi, (list, tuple)) and any(isinstance(x, inside) for x in phi):
         return [_without_masks(x) for x in phi]
@@ -122,15 +110,6 @@ def check_dtype(
             f"convert it first, for instance with numpy.asarray({name}, dtype=float)"
         )
 
-
-def _to_real(phi, name, dtype):
-    "`phi` as an array of the floating-point `dtype`, refusing what is not a real number."
-    check_dtype(phi.dtype, name)
-    with np.errstate(
-        over="ignore"
-    ):  # what overflows becomes infinite, and is refused below
-        return np.ascontiguousarray(phi, dtype=dtype)
-
 # %% ../nbs/90_checks.ipynb #117d7d3a
 def _check_finite(phi, name, missing):
     "Refuse infinities and, unless it marks missing entries, NaN."
@@ -155,9 +134,8 @@ def check_trials(
     phi,  # array-like of real numbers, shape (P, Q) or (T, P, Q)
     *,
     name="phi",  # what the error messages call it
-    dtype=np.float64,  # floating-point type to compute in
     missing=False,  # whether NaN marks a missing entry; None: even if nothing else is left
-):  # array of `dtype`, C-contiguous, shape (T, P, Q); shares memory with `phi` where it can
+):  # array of doubles, C-contiguous, shape (T, P, Q); shares memory with `phi` where it can
     "`phi` as an array of trials, or an error that names what is wrong with it."
     phi = _to_array(phi, name)
     if phi.ndim not in (2, 3):
@@ -170,7 +148,9 @@ def check_trials(
             f"{name} is empty, with shape {phi.shape}; "
             "it needs at least one row and one column"
         )
-    phi = _to_real(phi, name, dtype)
+    check_dtype(phi.dtype, name)
+    with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused
+        phi = np.ascontiguousarray(phi, dtype=float)
     _check_finite(phi, name, missing)
     return phi.reshape(-1, *phi.shape[-2:])
 
@@ -179,10 +159,9 @@ def check_matrix(
     phi,  # array-like of real numbers, shape (P, Q) or (1, P, Q)
     *,
     name="phi",  # what the error messages call it
-    dtype=np.float64,  # floating-point type to compute in
-):  # array of `dtype`, C-contiguous, shape (P, Q); shares memory with `phi` where it can
+):  # array of doubles, C-contiguous, shape (P, Q); shares memory with `phi` where it can
     "`phi` as one measurement matrix, or an error that names what is wrong with it."
-    trials = check_trials(phi, name=name, dtype=dtype)
+    trials = check_trials(phi, name=name)
     if len(trials) > 1:
         raise ValueError(
             f"{name} has {len(trials)} trials, and this estimator takes one matrix so far; "
@@ -205,8 +184,6 @@ def show_error(call, *args, **kwargs):
 def check_order(
     n_max,  # highest order, a positive integer
     shape,  # shape of the matrix or of the trials; the last two are (P, Q)
-    *,
-    limit=None,  # highest order that the calling estimator offers
 ):  # `n_max` as an int
     "`n_max` as an int, or an error that names what is wrong with it."
     n_max = check_count(n_max, "n_max")
@@ -215,11 +192,6 @@ def check_order(
         raise ValueError(
             f"n_max = {n_max} exceeds min(P, Q) = {min(P, Q)} of a {P} x {Q} matrix; "
             "order n needs n distinct rows and columns: lower n_max or measure more"
-        )
-    if limit is not None and n_max > limit:
-        raise ValueError(
-            f"n_max = {n_max} is larger than {limit}, the highest order of this estimator; "
-            "lower n_max, or use `increasing` for higher orders"
         )
     return n_max
 
@@ -287,7 +259,7 @@ def check_n_jobs(
 def progress_bar(progress, total, unit="view"):
     "A tqdm bar, invisible unless `progress`."
     if not progress:
-        return _NoBar()
+        return contextlib.nullcontext(SimpleNamespace(update=None))
     try:
         from tqdm.auto import tqdm
     except ImportError:
@@ -295,15 +267,3 @@ def progress_bar(progress, total, unit="view"):
             "progress=True needs tqdm; pip install 'spectral_moments[progress]'"
         ) from None
     return tqdm(total=total, unit=unit)
-
-
-class _NoBar:
-    "A progress bar that shows nothing."
-
-    update = None
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        return None

@@ -11,7 +11,7 @@ import numpy as np
 from .checks import kind_of
 from .blocks import walk_block, walk_lanes
 from .sources import Pair
-from .stream import empty_summary, extended, merged, summary_sums
+from .stream import counted_summary, extended, merged, summary_sums
 
 # %% ../nbs/26_cluster.ipynb #6b7aa29d
 def computed(
@@ -36,10 +36,9 @@ def gathered(
 # %% ../nbs/26_cluster.ipynb #1c66725a
 def _summarised(enter, leave, n_max, mergeable):
     "What a worker does with a piece of the matrix."
-    summary = empty_summary(enter.shape[1], n_max, mergeable=mergeable)
-    return extended(
-        summary, np.asarray(enter), np.asarray(enter if leave is None else leave)
-    )
+    summary = counted_summary(0, enter.shape[1], n_max, mergeable=mergeable)
+    leave = enter if leave is None else leave
+    return extended(summary, np.asarray(enter), np.asarray(leave))
 
 
 def tree_means(

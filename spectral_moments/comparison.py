@@ -30,6 +30,7 @@ from .files import Checkpoint, atomic_write
 from .estimation import all_cycles, increasing, kong_valiant, naive
 from .rbf import RBF
 from .reference import document_module
+from .results import text_table
 
 # %% ../nbs/28_comparison_runner.ipynb #faeb8470
 def _all_cycles(phi, n_max):
@@ -327,9 +328,7 @@ class Table:
     def __str__(self):
         names = [name for name in SHOWN if name in self.columns] or list(self.columns)
         rows = [names, *zip(*(map(_cell, self.columns[name]) for name in names))]
-        widths = [max(map(len, column)) for column in zip(*rows)]
-        lines = ("  ".join(x.rjust(w) for x, w in zip(row, widths)) for row in rows)
-        return "\n".join(lines)
+        return "\n".join(text_table(rows))
 
     def __add__(self, other):
         "The rows of both tables."

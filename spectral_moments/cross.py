@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['RUNS', 'EXACT', 'sum_weights', 'Parts', 'left_out', 'Prepared', 'all_columns', 'own_columns', 'Cross', 'cross_means',
-           'word_pattern', 'word_graphs', 'word_means', 'joint_views', 'averaged', 'cross_table']
+           'word_graphs', 'word_means', 'joint_views', 'averaged', 'cross_table']
 
 # %% ../nbs/30_cross.ipynb #951a1b87
 import itertools
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .cluster import gathered
-from .partitions import canonical, moebius, set_partitions
+from .partitions import canonical, moebius, set_partitions, split_cycle
 from .planner import graph_sums
 from .reduction import trial_splits
 from .sources import FEWEST, Pair, View
@@ -218,19 +218,6 @@ def _positive(number, least):
     return np.where(np.asarray(number) > least, number, np.nan)
 
 # %% ../nbs/30_cross.ipynb #657f460b
-def word_pattern(
-    word,  # letters a and b
-    split,  # for each row whether it is split in two
-    trials,  # whether the matrix that leaves a row differs from the one that enters it
-):  # pattern: tuple of edges (row, column, label), `canonical`
-    "The cycle that a word stands for; labels are letters, with a prime if they leave."
-    n, mark = len(word), "'" if trials else ""
-    new = iter(range(n, 2 * n))
-    arrival = [next(new) if s else row for row, s in enumerate(split)]
-    edges = (((k, k, x + mark), (arrival[(k + 1) % n], k, x)) for k, x in enumerate(word))
-    return canonical([edge for pair in edges for edge in pair])
-
-
 def _mergers(pattern, center, shared):
     "Ways to merge positions: for rows, and for columns of one kind."
     rows, columns = (1 + max(edge[side] for edge in pattern) for side in (0, 1))
@@ -253,14 +240,12 @@ def word_graphs(
     shared=False,  # whether the columns of both systems are the same
 ):  # (tuple of graphs, weights of shape (words, graphs))
     "The graphs whose weighted sums are the means over the cycles of each word."
-    P, Q1, Q2 = shape
-    sums = []
+    (P, Q1, Q2), mark, sums = shape, "'" if trials else "", []
     for word in words:
         patterns, terms = Counter(), Counter()
-        for split in itertools.product(
-            (False, True) if center else (False,), repeat=len(word)
-        ):
-            patterns[word_pattern(word, split, trials)] += (-1) ** sum(split)
+        labels = [(x + mark, x) for x in word]  # with a prime if they leave a row
+        for split in itertools.product([False, True][: 1 + center], repeat=len(word)):
+            patterns[split_cycle(labels, split)] += (-1) ** sum(split)
         letters = Counter(word)
         ways = math.perm(Q1, letters["a"]) * math.perm(Q2, letters["b"])
         ways = math.perm(Q1, len(word)) if shared else ways

@@ -10,7 +10,6 @@ __all__ = ['METHODS', 'ALIASES', 'LEAST', 'PRODUCTS', 'MOST', 'ERRORS', 'CHEAP',
 
 # %% ../nbs/11_estimation.ipynb #2b7bee57
 import math
-import warnings
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -30,15 +29,13 @@ from spectral_moments.reduction import (
     PLAIN,
     Design,
     Reduced,
-    Request,
     Sides,
     by_pairs,
-    draw_view,
     jackknife_covariance,
     reduce,
     trial_splits,
 )
-from .results import Estimate, EstimateWarning
+from .results import Estimate, warn_all
 from spectral_moments.sources import (
     Source,
     look,
@@ -107,9 +104,7 @@ def choose(
         most = LEAST / ERRORS if name == "increasing" else left
         one = price(name, n_max, shape, pairs=center)
         if whole and one <= most:
-            worth = min(
-                RUNS, max(2 * (n_max - 3), 1)
-            )  # low orders hardly depend on the order
+            worth = int(np.clip(2 * (n_max - 3), 1, RUNS))  # low orders hardly depend on it
             return names + [name] * (n_max - highest), int(np.clip(most / one, 1, worth))
     return names + ["sketched"] * (n_max - highest), None
 
@@ -167,19 +162,18 @@ class _Call:
     def __init__(self, source, n_max, method, design=PLAIN):
         self.source, self.design, self.center = source, design, design.center
         T, P, Q = self.shape = source.shape
-        self.method = self._method(method)
+        if not isinstance(method, str) or ALIASES.get(method, method) not in METHODS:
+            raise ValueError(
+                f"method = {method!r} is not known; use one of {', '.join(METHODS)}"
+            )
+        self.method = ALIASES.get(method, method)
         self.n_max = check_order(n_max, (P, Q))
-        self.complete = not (source.gaps or design.weighted)
-        self.walks = [
-            name
-            for name in ("increasing", "blocks")
-            if source.place != "torch" or not FAMILIES[name].moves
-        ]
+        # the inner loop of increasing cycles would take a tensor from its device
+        self.walks = ["blocks"] if source.place == "torch" else ["increasing", "blocks"]
         center, rows, columns, population = design
         finite = population != (None, None)
         grouped = rows.groups is not None or columns.groups is not None
-        units = P if rows.groups is None else int(rows.groups.max()) + 1
-        features = Q if columns.groups is None else int(columns.groups.max()) + 1
+        units, features = rows.units(P), columns.units(Q)
         apart = center and (self.method == "auto" or FAMILIES[self.method].sampled)
         need = 2 * self.n_max if apart else self.n_max  # a mean takes a second row
         what = "rows" if rows.groups is None else "groups of rows"
@@ -194,10 +188,9 @@ class _Call:
                 f"n_max = {self.n_max} needs as many groups of columns, and there are "
                 f"{features}; lower n_max"
             )
-        highest = FAMILIES[
-            "all_cycles" if finite or self.method == "auto" else self.method
-        ].highest
-        if (finite or self.method != "auto") and highest and self.n_max > highest:
+        name = "all_cycles" if finite else self.method
+        highest = name != "auto" and FAMILIES[name].highest
+        if highest and self.n_max > highest:
             raise ValueError(
                 f"n_max = {self.n_max} is larger than {highest}, the highest order of "
                 "all cycles; lower n_max"
@@ -222,14 +215,6 @@ class _Call:
         if finite:
             self.method = "all_cycles"
 
-    def _method(self, method):
-        known = isinstance(method, str) and ALIASES.get(method, method) in METHODS
-        if not known:
-            raise ValueError(
-                f"method = {method!r} is not known; use one of {', '.join(METHODS)}"
-            )
-        return ALIASES.get(method, method)
-
     def pairs(self, name, n_max):
         "Whether a family needs random pairs of rows."
         return by_pairs(name, n_max, self.source, self.design)
@@ -237,9 +222,9 @@ class _Call:
     def plan(self, n_permutations):
         "Which family for which order, and how many views of the last; None: until quiet."
         if self.method == "auto":
-            options = dict(center=self.center, complete=self.complete)
-            whole = self.source.place != "file"
-            options.update(whole=whole, walks=self.walks)
+            complete = self.design.complete(self.source)
+            options = dict(whole=self.source.place != "file", walks=self.walks)
+            options.update(center=self.center, complete=complete)
             names, runs = choose(self.shape, self.n_max, **options)
         else:
             names, runs = [self.method] * self.n_max, self.views(self.method, self.n_max)
@@ -273,18 +258,14 @@ def _run(call, name, n_max, runs, stderr, rng, n_jobs, advance, errors=None):
 
 # %% ../nbs/11_estimation.ipynb #7acdb4cf
 LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
-
-
 NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero, not lost
 
 
 def _typical(source, center):
     "Mean square of the row in the middle, which a few large entries cannot move."
-    P = source.shape[1]
-    rows = np.unique(np.linspace(0, P - 1, min(P, 512)).astype(int))
-    x = source.take(rows)
+    x = source.sample()
     xp = namespace(x)
-    x = xp.nan_to_num(xp.asarray(x))
+    x = xp.nan_to_num(x)
     x = x - xp.quantile(x, 0.5, axis=1, keepdims=True) if center else x
     return float(np.median(at_home((x**2).mean((0, 2)))))
 
@@ -301,7 +282,7 @@ def _lost(found, source, center):
 
 
 def _found(call, names, runs, stderr, rng, n_jobs, advance, errors=None):
-    "Results by family, the family of each order, and the orders lost to rounding."
+    "A `Reduced`, the family of each order, and the orders lost to rounding."
     results, auto, options = {}, call.method == "auto", (rng, n_jobs, advance, errors)
     for name in dict.fromkeys(names):
         highest = call.n_max - names[::-1].index(name)
@@ -316,17 +297,26 @@ def _found(call, names, runs, stderr, rng, n_jobs, advance, errors=None):
         results[walk] = _run(call, walk, int(max(lost)) + 1, RUNS, stderr, *options)
     if lost and auto:
         names = [walk if n in lost else name for n, name in enumerate(names)]
-    return results, names, lost
+    found = _joined(results, names)
+    if not auto:
+        found.values[lost] = np.nan
+    return found, names, lost
+
+
+def _joined(results, names):
+    "Results of several families as one, each order from its own."
+    whole, noise = [], None
+    for field in ("values", "rows", "columns"):
+        parts = [getattr(results[name], field) for name in names]
+        known = all(part is not None for part in parts)
+        whole.append(np.array([part[n] for n, part in enumerate(parts)]) if known else None)
+    for name, found in results.items():
+        if found.noise is not None:
+            mine = np.array(names) == name
+            noise = np.where(mine & mine[:, None], found.noise, 0)
+    return Reduced(*whole, noise=noise)
 
 # %% ../nbs/11_estimation.ipynb #e0b55298
-def _by_order(results, names, field):
-    "One field of the results, order by order; None if a family has none."
-    parts = [getattr(results[name], field) for name in names]
-    if any(part is None for part in parts):
-        return None
-    return np.array([part[n] for n, part in enumerate(parts)])
-
-
 FAINT = 1e-250  # what is smaller may have lost products that fell out of range
 
 
@@ -347,41 +337,32 @@ def _rescaled(x, exponent, units=0):
     return np.where(beyond, np.nan, y)
 
 
-def _assembled(call, results, names, lost, sampled):
-    "The `Estimate` from the results by family, and the errors of a sample if there are."
-    e, values = call.source.exponent, _by_order(results, names, "values")
-    auto = call.method == "auto"
-    if lost and not auto:
-        values[lost] = np.nan
-    scaled, parts = _rescaled(values, e), dict(stderr=np.full(call.n_max, np.nan))
-    scaled[_faint(values, call.source)] = np.nan
-    sides = [_by_order(results, names, field) for field in ("rows", "columns")]
-    noise = _noise(results, names)
-    if sampled is not None:
-        parts = _error_parts(sampled, noise, e)
-    elif sides[0] is not None:
-        parts = _error_parts(_covariances(sides, call), noise, e)
-        parts["replicates"] = _replicates(values, sides, call)
+def _judged(values, source, exponent, lost, auto=False):
+    "Values in the units of the data, NaN where they are worth nothing, and why."
+    scaled = _rescaled(values, exponent)
+    scaled[_faint(values, source)] = np.nan
     beyond = np.isnan(scaled) & ~np.isnan(values)
-    notes = [*_notes(call, names), *_order_notes(scaled, lost, beyond, auto)]
-    if not np.isnan(parts["stderr"]).all():
-        notes += doubts(scaled, parts["stderr"])
-    if "replicates" in parts:
-        size = abs(np.nan_to_num(scaled))
-        real = (parts["stderr"] > 1e-9 * size) & (parts["stderr"] < size)
-        said = (few_carry(x[real], side) for x, side in zip(sides, ("rows", "columns")))
-        notes += [note for note in said if note]
-    common = dict(methods=list(names), shape=call.shape, center=call.center, notes=notes)
-    return Estimate(scaled, **common, **parts)
+    return scaled, list(_order_notes(scaled, lost, beyond, auto))
 
 
-def _noise(results, names):
-    "Covariance of the noise of probes, 0 for the orders that have none; None if none has."
-    noisy = [name for name in results if FAMILIES[name].noisy]
-    if not noisy:
-        return None
-    mine = np.array([name == noisy[0] for name in names])
-    return np.where(mine & mine[:, None], results[noisy[0]].noise, 0)
+def _answer(found, sampled, judged, source, notes, population=(None, None), **about):
+    "The `Estimate` of a `Reduced`, or with the errors of a sample, and all doubts."
+    (values, said), each = judged, sampled
+    parts = dict(stderr=np.full(len(values), np.nan))
+    if found.rows is not None:
+        each = _covariances(found[1:3], population)
+        parts["replicates"] = _replicates(found, source, population)
+    if each is not None:
+        parts.update(_error_parts(each, found.noise, source.exponent))
+    errors, notes = parts["stderr"], [*notes, *said]
+    if not np.isnan(errors).all():
+        notes += doubts(values, errors)
+    if found.rows is not None:
+        size = abs(np.nan_to_num(values))
+        real = (errors > 1e-9 * size) & (errors < size)
+        sides = zip(found[1:3], ("rows", "columns"))
+        notes += filter(None, (few_carry(x[real], side) for x, side in sides))
+    return Estimate(values, notes=notes, **about, **parts)
 
 
 class Covariances(NamedTuple):
@@ -396,27 +377,24 @@ class Covariances(NamedTuple):
         return np.ldexp(np.sqrt(np.diag(self.rows) + np.diag(self.columns)), self.units)
 
 
-def _in_units(sides):
-    "Deviations divided by a power of two for each order, and its exponents."
+def _covariances(sides, population=(None, None), stands_for=None, seen=1.0):
+    "Covariances due to rows and to columns, of which a share was `seen`."
     largest = [abs(np.nan_to_num(x)).max(1) for x in sides]
     units = np.frexp(np.max(largest, axis=0))[1].astype(int)
-    return [np.ldexp(x, -units[:, None]) for x in sides], units
+    rows, columns = (np.ldexp(x, -units[:, None]) for x in sides)
+    by_row = jackknife_covariance(rows, population[0], stands_for)
+    by_column = jackknife_covariance(columns, population[1]) * seen
+    return Covariances(by_row, by_column, units)
 
 
-def _covariances(sides, call):
-    "Covariances due to rows and to columns."
-    sides, units = _in_units(sides)
-    each = (jackknife_covariance(x, size) for x, size in zip(sides, call.design.population))
-    return Covariances(*each, units)
-
-
-def _replicates(values, sides, call):
+def _replicates(found, source, population):
     "The estimates without each unit, in the units of the data."
-    found = []
-    for side, size in zip(sides, call.design.population):
+    replicates = []
+    for side, size in zip(found[1:3], population):
         left = 1.0 if size is None else math.sqrt(1 - side.shape[1] / size)
-        found.append(_rescaled(values[:, None] + side * left, call.source.exponent))
-    return tuple(found)
+        each = found.values[:, None] + side * left
+        replicates.append(_rescaled(each, source.exponent))
+    return tuple(replicates)
 
 
 def _error_parts(each, noise, exponent):
@@ -437,10 +415,7 @@ def _error_parts(each, noise, exponent):
     return parts
 
 # %% ../nbs/11_estimation.ipynb #32089948
-KEPT, LARGEST = (
-    512,
-    64,
-)  # rows and columns at random, and largest rows, that tell the errors
+KEPT, LARGEST = 512, 64  # rows and columns at random, and largest rows, for the errors
 
 
 def sampled_covariances(
@@ -451,25 +426,22 @@ def sampled_covariances(
     design,  # weights of these rows and of all columns
 ):  # `Covariances`
     "Covariances of the estimates for a whole matrix, from some of its rows."
-    unknown = np.full((n_max, n_max), np.inf)
+    infinite = np.full((n_max, n_max), np.inf)
+    unknown = Covariances(infinite, infinite, np.zeros(n_max, dtype=int))
     few = np.sort(np.random.default_rng(0).permutation(shape[2])[:KEPT])
     part = source.take(slice(None))[:, :, few]
     part = Source(namespace(part).ascontiguousarray(part), 0, source.gaps)
     if part.shape[1] <= n_max * (2 if design.center else 1) or len(few) <= n_max:
-        return Covariances(unknown, unknown, np.zeros(n_max, dtype=int))
+        return unknown
     w, v = design.rows.weights, design.columns.weights
     w = stands_for if w is None else stands_for * w
     w = None if w.min() == w.max() else w / w.max()
     sides = Sides(w), Sides(None if v is None else v[few])
     call = _Call(part, n_max, "auto", Design(design.center, *sides))
-    found = _found(call, *call.plan(None), True, np.random.default_rng(0), 1, None)
-    sides = [_by_order(*found[:2], field) for field in ("rows", "columns")]
-    if sides[0] is None:  # orders so high that only probes can be paid for
-        return Covariances(unknown, unknown, np.zeros(n_max, dtype=int))
-    sides, units = _in_units(sides)
-    by_column = jackknife_covariance(sides[1]) * (len(few) / shape[2])
-    by_row = jackknife_covariance(sides[0], stands_for=stands_for)
-    return Covariances(by_row, by_column, units)
+    found, *_ = _found(call, *call.plan(None), True, np.random.default_rng(0), 1, None)
+    if found.rows is None:  # orders so high that only probes can be paid for
+        return unknown
+    return _covariances(found[1:3], stands_for=stands_for, seen=len(few) / shape[2])
 
 
 def _from_sample(call):
@@ -480,8 +452,7 @@ def _from_sample(call):
     others = np.random.default_rng(0).permutation(order[len(largest) :])[:KEPT]
     taken = np.sort(np.concatenate([largest, others]))
     stands_for = np.where(np.isin(taken, largest), 1.0, (P - len(largest)) / len(others))
-    kept = source.take(taken)
-    kept = Source(namespace(kept).asarray(kept), 0, source.gaps)
+    kept = Source(source.held(taken), 0, source.gaps)
     w = call.design.rows.weights
     design = call.design._replace(rows=Sides(None if w is None else w[taken]))
     return sampled_covariances(kept, stands_for, call.shape, call.n_max, design)
@@ -504,20 +475,15 @@ def stream_estimate(
             "the rows differ too much in size, or are too many, for the sums of order "
             f"{len(means)} to stay in the range of doubles; lower n_max"
         )
-    values, source = _rescaled(means, exponent), open_source(kept)
-    parts = dict(stderr=np.full(len(means), np.nan))
+    source, n_max, each = open_source(kept), len(means), None
     if stderr:
-        design = Design(center)
-        each = sampled_covariances(source, stands_for, shape, len(means), design)
-        parts = _error_parts(each, None, source.exponent)
-    values[_faint(means, source)] = np.nan
-    beyond = np.isnan(values) & ~np.isnan(means)
-    notes = [*look(source, center=center, order=False), *notes]
-    notes += _order_notes(values, [], beyond, False)
-    notes += doubts(values, parts["stderr"]) if stderr else []
-    methods = ["increasing"] * len(means)
-    common = dict(methods=methods, shape=shape, center=center, notes=notes)
-    return _warned(Estimate(values, **common, **parts), 4)
+        each = sampled_covariances(source, stands_for, shape, n_max, Design(center))
+    judged = _judged(means, source, exponent, [])
+    about = dict(methods=["increasing"] * n_max, shape=shape, center=center)
+    about["notes"] = [*look(source, center=center, order=False), *notes]
+    result = _answer(Reduced(means), each, judged, source, **about)
+    warn_all(result.notes, 4)
+    return result
 
 # %% ../nbs/11_estimation.ipynb #a7b5e17f
 def _named(orders):
@@ -527,15 +493,12 @@ def _named(orders):
 
 def _order_notes(values, lost, beyond, auto):
     "Doubts about single orders."
-    if lost and auto:
+    if lost:
+        instead = "; increasing cycles, which only add, were used instead"
+        unknown = ": NaN; use method='auto' or 'increasing', or repair them"
         yield (
             f"at n = {_named(lost)} all cycles lose their digits to entries far larger "
-            "than the others; increasing cycles, which only add, were used instead"
-        )
-    elif lost:
-        yield (
-            f"at n = {_named(lost)} all cycles lose their digits to entries far larger "
-            "than the others: NaN; use method='auto' or 'increasing', or repair them"
+            f"than the others{instead if auto else unknown}"
         )
     if beyond.any():
         yield (
@@ -572,13 +535,6 @@ def _notes(call, names):
             "the matrix is too large for exact sums within the budget; random probes were "
             "used, and their noise is part of the error: method='blocks' is exact"
         )
-
-
-def _warned(result, stacklevel=3):
-    "The same estimate, after its notes went out as warnings."
-    for note in result.notes:
-        warnings.warn(note, EstimateWarning, stacklevel=stacklevel)
-    return result
 
 # %% ../nbs/11_estimation.ipynb #f0cda108
 def estimate(
@@ -634,13 +590,18 @@ def estimate(
     names, runs = call.plan(n_permutations)
     families = [FAMILIES[name] for name in names]
     stderr = stderr and all(family.honest for family in families)
-    exact = all(f.backward is not None and f.backward(source.place) for f in families)
+    exact = all(source.place in family.backward for family in families)
     with progress_bar(progress, None) as bar:
         sampled = _from_sample(call) if stderr and not exact else None
         errors = None if sampled is None else sampled.errors()
         options = (stderr and exact, rng, n_jobs, bar.update, errors)
-        found = _found(call, names, runs, *options)
-    return _warned(_assembled(call, *found, sampled))
+        found, names, lost = _found(call, names, runs, *options)
+    judged = _judged(found.values, source, source.exponent, lost, call.method == "auto")
+    about = dict(methods=names, shape=source.shape, center=center)
+    about.update(notes=_notes(call, names), population=design.population)
+    result = _answer(found, sampled, judged, source, **about)
+    warn_all(result.notes)
+    return result
 
 # %% ../nbs/11_estimation.ipynb #bb3a4a5b
 def _values(
@@ -653,28 +614,31 @@ def _values(
     random_state=0,
     n_jobs=1,
     progress=False,
+    gradient=False,
     **options,
 ):
     "Estimates of one family, rows and columns as given unless there are runs."
-    call = _Call(open_source(phi), n_max, name, design)
-    rng = check_random_state(random_state)
+    source, rng = open_source(phi), check_random_state(random_state)
+    call = _Call(source, n_max, name, design)
     runs = RUNS if not runs and call.pairs(name, call.n_max) else runs
+    given = replace(source, trials=tensor_trials(phi)) if gradient else source
     with progress_bar(progress, None) as bar:
         options.update(rng=rng, n_jobs=n_jobs, advance=bar.update, runs=runs)
-        found = reduce(call.source, name, call.n_max, design, **options)
-    return _judged(found, call.source, design.center)
+        found = reduce(given, name, call.n_max, design, **options)
+    numbers = found._replace(values=at_home(found.values).copy())
+    lost = _lost(numbers, source, design.center)
+    numbers.values[lost] = np.nan
+    values, notes = _judged(numbers.values, source, source.exponent, lost)
+    warn_all(notes, 4)
+    return _with_gradient(values, found.values) if gradient else values
 
 
-def _judged(found, source, center, stacklevel=4):
-    "Values in the units of the data, NaN where they are worth nothing, with a warning."
-    values = _rescaled(found.values, source.exponent)
-    values[_faint(found.values, source)] = np.nan
-    lost = _lost(found, source, center)
-    beyond = np.isnan(values) & ~np.isnan(found.values)
-    values[lost] = np.nan
-    for note in _order_notes(values, lost, beyond, False):
-        warnings.warn(note, EstimateWarning, stacklevel=stacklevel)
-    return values
+def _with_gradient(values, mean):
+    "Values as a tensor, with the gradient of the mean that they are in other units."
+    values, xp = namespace(mean).asarray(values), namespace(mean)
+    known = values.isfinite() & (mean != 0)  # the factor of a number that is known
+    factor = xp.where(known, values / xp.where(known, mean.detach(), 1.0), 0.0)
+    return xp.where(values.isnan(), values, mean * factor)
 
 
 def naive(
@@ -728,33 +692,14 @@ def all_cycles(
     center=False,  # whether the mean over inputs is removed
 ):  # array whose entry n - 1 estimates m(n); a tensor with gradients if `phi` is one
     "Mean over all cycles with distinct rows and columns: unbiased, of least variance."
-    center = check_flag(center, "center")
+    design = Design(check_flag(center, "center"))
     if kind_of(phi) != "torch":
-        return _values(phi, "all_cycles", n_max, Design(center))
+        return _values(phi, "all_cycles", n_max, design)
     import torch
 
-    if not (phi.requires_grad and torch.is_grad_enabled()):
-        values = _values(phi, "all_cycles", n_max, Design(center))
-        return torch.as_tensor(values, device=phi.device)
-    plain = open_source(phi)
-    source = replace(plain, trials=tensor_trials(phi))  # with its gradient
-    call = _Call(source, n_max, "all_cycles", Design(center))
-    rng, family = np.random.default_rng(0), FAMILIES["all_cycles"]
-    paired = call.pairs("all_cycles", call.n_max)
-    splits = trial_splits(source.shape[0], rng)
-    views = [splits[k % len(splits)] for k in range(max(len(splits), RUNS * paired))]
-    found = []
-    for halves in views:
-        view = draw_view(source.shape[1:], rng, paired=paired, halves=halves)
-        ask = Request(call.n_max, False, center and not paired)
-        found.append(family.means(source, view, ask)[0])
-    mean = torch.stack([torch.stack(one.values) for one in found]).nanmean(0)
-    rounding = np.max([one.rounding for one in found], axis=0)
-    numbers = Reduced(mean.detach().cpu().numpy(), None, None, rounding, None)
-    values = torch.as_tensor(_judged(numbers, plain, center, 3), device=phi.device)
-    known = values.isfinite() & (mean != 0)  # the factor of a number that is known
-    factor = torch.where(known, values / torch.where(known, mean.detach(), 1.0), 0.0)
-    return torch.where(values.isnan(), values, mean * factor)
+    gradient = phi.requires_grad and torch.is_grad_enabled()
+    values = _values(phi, "all_cycles", n_max, design, gradient=gradient)
+    return torch.as_tensor(values, device=phi.device)
 
 
 def sketched(

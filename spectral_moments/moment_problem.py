@@ -340,8 +340,9 @@ class Spectrum:
         self,
         level=0.95,  # nominal coverage
     ):  # (low, high), arrays over n
-        "Intervals for the moments, on the scale of the n-th root."
-        return interval(self.values, self.stderr, level=level)
+        "Intervals for the moments, on the scale of the n-th root; never below zero."
+        low, high = interval(self.values, self.stderr, level=level)
+        return np.maximum(low, 0), high
 
     def eigenvalues(
         self,

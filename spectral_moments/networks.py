@@ -13,7 +13,6 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from html import escape
 
 import numpy as np
 
@@ -23,7 +22,7 @@ from spectral_moments.checks import (
     check_random_state,
 )
 from .estimation import estimate
-from .results import EstimateWarning
+from .results import EstimateWarning, html_table
 from .similarity import alignments
 
 # %% ../nbs/31_networks.ipynb #702c0a3f
@@ -680,12 +679,7 @@ class Dimensions:
         return "\n".join(map(line, rows))
 
     def _repr_html_(self):
-        head, *rows = (
-            "".join(f"<td>{escape(cell)}</td>" for cell in row) for row in self._rows()
-        )
-        body = "".join(f"<tr>{row}</tr>" for row in rows)
-        head = head.replace("td>", "th>")
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table(self._rows())
 
 # %% ../nbs/31_networks.ipynb #3cffcf50
 def watch(

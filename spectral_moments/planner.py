@@ -27,13 +27,8 @@ class Node(NamedTuple):
     degree: int  # of a plain product of given arrays, how many; 0 for all else
 
 # %% ../nbs/20_planner.ipynb #d9269492
-_SIZE = {
-    "R": 300,
-    "S": 300,
-    "C": 600,
-    "D": 600,
-    "B": 600,
-}  # nominal lengths of rows, columns, and all blocks of columns together
+# nominal lengths of rows, columns, and all blocks of columns together
+_SIZE = dict(R=300, S=300, C=600, D=600, B=600)
 _LOOPS = {"block": "C", "block D": "D", "row": "R", "row S": "S"}  # what runs in each
 _PASS = 20  # price of one element-wise operation, in multiply-adds
 
@@ -95,9 +90,8 @@ def _join(table, a, weights, b):
     left, right = stored = max(given, flipped)
     w = (_times(table, weights),) if weights else ()
     sides = table.sides(left)[0] + table.sides(right)[1]
-    cost = _volume(sides) * _SIZE[table.sides(left)[1]] + len(w) * _PASS * _volume(
-        table.sides(left)
-    )
+    cost = _volume(sides) * _SIZE[table.sides(left)[1]]
+    cost += len(w) * _PASS * _volume(table.sides(left))
     ref = table.add("join", stored + w, sides, cost, given == flipped)
     return ref if stored == given else ~ref
 
@@ -147,12 +141,8 @@ def _contraction(net, v):
         return _sum(net.table, weights)
     if len(links[v]) == 2:
         a, b = links[v]
-        return _join(
-            net.table,
-            _times(net.table, links[a][v]),
-            weights,
-            _times(net.table, links[v][b]),
-        )
+        left, right = _times(net.table, links[a][v]), _times(net.table, links[v][b])
+        return _join(net.table, left, weights, right)
     (u,) = links[v]
     if len(links[u]) == 1 and not weights and not net.weights.get(u):
         return _sum(net.table, links[u][v])
@@ -195,14 +185,12 @@ def _price(table, ref, known):
 def _reduced(table, graph, known=frozenset(), **options):
     "Reference to the sum of `graph`, or None if the three rules get stuck."
     net, known = _Network(table, graph, **options), set(known)
+    price = lambda v: _price(table, _contraction(net, v), known)
     while net.links:
         ready = [v for v in net.links if len(net.links[v]) <= 2]
         if not ready:
             return None
-        v = min(
-            ready,
-            key=lambda v: (_price(table, _contraction(net, v), known), -_SIZE[v[0]], v),
-        )
+        v = min(ready, key=lambda v: (price(v), -_SIZE[v[0]], v))
         known |= _needed(table, [_sum_out(net, v)], known)
     return _times(table, net.factors)
 
@@ -217,9 +205,7 @@ def _cheapest(table, graph, known):
     refs = [ref] + [_reduced(table, graph, known, **loop) for loop in loops]
     prices = [(_price(table, ref, known), ref) for ref in refs if ref is not None]
     if not prices:
-        raise NotImplementedError(
-            f"the graph {graph} does not reduce even with a row held fixed"
-        )
+        raise NotImplementedError(f"{graph} does not reduce even with a row held fixed")
     return min(prices)[1]
 
 # %% ../nbs/20_planner.ipynb #2b2dc305
@@ -243,11 +229,9 @@ def make_plan(
     for graph, old in chosen.items():
         known = _needed(table, [ref for other, ref in chosen.items() if other != graph])
         if any(table.nodes[i].op == "join" for i in _needed(table, [old], known)):
-            chosen[graph] = min(
-                old,
-                _cheapest(table, graph, known),
-                key=lambda ref: _price(table, ref, known),
-            )
+            new = _cheapest(table, graph, known)
+            dear = _price(table, old, known) > _price(table, new, known)
+            chosen[graph] = new if dear else old
     outputs = tuple(chosen[graph] for graph in graphs)
     return _Plan(table, outputs, _schedule(table, outputs))
 
@@ -273,9 +257,8 @@ def _with_last_uses(table, order, loop, outputs):
     mine = [i for i in order if table.nodes[i].loop == loop]
     others = [i for i in order if table.nodes[i].loop != loop]
     keep = {max(arg, ~arg) for i in others for arg in table.nodes[i].args}.union(outputs)
-    last = {
-        max(arg, ~arg): i for i in mine for arg in table.nodes[i].args
-    }  # a later use replaces an earlier one
+    # a later use replaces an earlier one
+    last = {max(arg, ~arg): i for i in mine for arg in table.nodes[i].args}
     dropped = defaultdict(list)
     for a, i in last.items():
         if a not in keep and table.nodes[a].loop == loop:

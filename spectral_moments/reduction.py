@@ -16,12 +16,12 @@ import numpy as np
 from .blocks import balance, block_means
 from .cluster import gathered, tree_means
 from .kernel import increasing_sums
-from .one_sided import one_sided_means
+from .one_sided import increasing_columns, increasing_rows
 from .partitions import cycle_means, cycle_weights
 from .planner import plan_cost
-from .plugin import naive_means
+from .plugin import naive_sums, plain_means
 from .sketch import sketch_means
-from .sources import Pair, View, at_home, ratio_means
+from .sources import Pair, View, at_home, namespace, ratio_means
 
 # %% ../nbs/24_reduction.ipynb #ee102df5
 class Request(NamedTuple):
@@ -39,69 +39,55 @@ class Request(NamedTuple):
 class Family(NamedTuple):
     "Which cycles are summed, and what has to be known about it."
 
-    means: object  # function (source, view, request) -> (`Means`, noise or None)
+    means: object  # function (source, view, request) -> `Means`
     cost: object  # function (n_max, T, P, Q, centred) -> multiply-adds of one view
     centres: object = (
-        None  # function (n_max, complete) -> whether it removes the mean itself
+        None  # function (n_max, complete) -> whether it removes the mean; None: no
     )
-    backward: object = (
-        None  # function (place) -> whether it gives estimates without each row
-    )
+    backward: tuple = ()  # places where it gives the estimates without each row
     ordered: bool = False  # whether the order of rows and columns matters
     honest: bool = True  # whether its jackknife speaks of the moments: not if biased
     noisy: bool = False  # whether it draws, until the noise is small
     highest: int = None  # highest order, None for any
-    whole: bool = True  # whether it needs the matrix in one piece
     sampled: bool = True  # whether the rows are a sample; if not, all of them have a mean
-    moves: bool = False  # whether a tensor has to leave its device for it
 
 # %% ../nbs/24_reduction.ipynb #11318031
 def _all_cycles(source, view, ask):
     "All cycles with distinct rows and columns."
-    found = cycle_means(
-        view.pair(source),
-        ask.n_max,
-        center=ask.center,
-        population=ask.population,
-        replicates=ask.replicates,
-    )
-    return found, None
+    options = dict(population=ask.population, replicates=ask.replicates)
+    return cycle_means(view.pair(source), ask.n_max, center=ask.center, **options)
 
 
 def _increasing(source, view, ask):
     "Cycles with increasing rows and columns, by the inner loop."
     pair = view.pair(source)
+    if source.place == "dask":  # without replicates: a sample has to tell the errors
+        return plain_means(pair, ask.n_max, tree_means)
     n, shape = np.arange(1, ask.n_max + 1), pair.shape
-    numbers = [math.prod(math.comb(size, int(k)) for size in shape) for k in n]
-    scale = balance(numbers)
+    scale = balance([math.prod(math.comb(size, int(k)) for size in shape) for k in n])
 
     def sums(pair):
         x = scale.scaled(pair)
-        enter = np.ascontiguousarray(at_home(x.enter))  # the inner loop runs at home
-        same = x.leave is x.enter
-        x = enter, enter if same else np.ascontiguousarray(at_home(x.leave))
-        found = increasing_sums(*x, ask.n_max, influences=ask.replicates, n_jobs=ask.n_jobs)
+        y = enter = np.ascontiguousarray(at_home(x.enter))  # the inner loop runs at home
+        if x.leave is not x.enter:
+            y = np.ascontiguousarray(at_home(x.leave))
+        options = dict(influences=ask.replicates, n_jobs=ask.n_jobs)
+        found = increasing_sums(enter, y, ask.n_max, **options)
         return [None if part is None else (part.T / scale.numbers).T for part in found]
 
-    if source.place == "dask":  # without replicates: a sample has to tell the errors
-        means = tree_means(*pair[:2], ask.n_max)
-        share = np.ones(ask.n_max)
-        if pair.counts is not None:
-            share = tree_means(*pair.counts, ask.n_max)
-        return ratio_means((means, None, None), (share, None, None)), None
     counts = [np.ones(ask.n_max), None, None]
     if pair.counts is not None:
         counts = sums(Pair(*pair.counts))
     elif ask.replicates:
         counts[1:] = [np.repeat(n[:, None] / size, size, axis=1) for size in shape]
-    return ratio_means(sums(pair), counts), None
+    return ratio_means(sums(pair), counts)
 
 
 def _blocks(source, view, ask):
     "Cycles through increasing blocks, by matrix products."
     edges = dict(row_edges=view.row_edges, column_edges=view.column_edges)
     pair = gathered(view.pair(source))
-    return block_means(pair, ask.n_max, replicates=ask.replicates, **edges), None
+    return block_means(pair, ask.n_max, replicates=ask.replicates, **edges)
 
 
 def _sketched(source, view, ask):
@@ -109,11 +95,10 @@ def _sketched(source, view, ask):
     return sketch_means(source, view, ask.n_max, rng=ask.rng, **ask.options)
 
 
-def _plain(means, **fixed):
+def _plain(sums):
     "A family without replicates."
-    return lambda source, view, ask: (
-        means(view.pair(source), ask.n_max, center=ask.center, **fixed),
-        None,
+    return lambda source, view, ask: plain_means(
+        view.pair(source), ask.n_max, sums, center=ask.center
     )
 
 
@@ -130,47 +115,29 @@ def _walk_cost(pace):
     return lambda n_max, T, P, Q, centred: 2.0 * pace * n_max * min(P, Q) ** 2 * max(P, Q)
 
 
-def _always(*facts):
-    "Whatever the facts."
-    return True
+def _probe_cost(n_max, T, P, Q, centred):
+    "What 128 lanes cost."
+    return 4.0 * 128 * n_max * P * Q
 
+
+_HERE = "numpy", "torch", "file"
+_COMPLETE = dict(centres=lambda n_max, complete: True, sampled=False)  # rows are all there
 
 FAMILIES = {
     "all_cycles": Family(
         _all_cycles,
         _graph_cost,
         centres=lambda n_max, complete: complete and n_max <= 4,
-        backward=_always,
+        backward=(*_HERE, "dask"),
         highest=5,
     ),
-    "increasing": Family(
-        _increasing,
-        _walk_cost(3),
-        backward=lambda place: place != "dask",
-        ordered=True,
-        moves=True,
-    ),
-    "blocks": Family(_blocks, _walk_cost(1), backward=_always, ordered=True),
-    "sketched": Family(
-        _sketched,
-        lambda n_max, T, P, Q, centred: 4.0 * 128 * n_max * P * Q,
-        ordered=True,
-        noisy=True,
-        whole=False,
-    ),
-    "naive": Family(
-        _plain(naive_means), _walk_cost(1), centres=_always, honest=False, sampled=False
-    ),
-    "kv_row": Family(
-        _plain(one_sided_means, sampled="rows"), _walk_cost(1), ordered=True, honest=False
-    ),
+    "increasing": Family(_increasing, _walk_cost(3), backward=_HERE, ordered=True),
+    "blocks": Family(_blocks, _walk_cost(1), backward=(*_HERE, "dask"), ordered=True),
+    "sketched": Family(_sketched, _probe_cost, ordered=True, noisy=True),
+    "naive": Family(_plain(naive_sums), _walk_cost(1), honest=False, **_COMPLETE),
+    "kv_row": Family(_plain(increasing_rows), _walk_cost(1), ordered=True, honest=False),
     "kv_col": Family(
-        _plain(one_sided_means, sampled="columns"),
-        _walk_cost(1),
-        centres=_always,
-        ordered=True,
-        honest=False,
-        sampled=False,
+        _plain(increasing_columns), _walk_cost(1), ordered=True, honest=False, **_COMPLETE
     ),
 }
 
@@ -201,6 +168,10 @@ class Sides(NamedTuple):
     weights: np.ndarray = None  # a weight for each row or column
     groups: np.ndarray = None  # the number of the group of each row or column
 
+    def units(self, size):
+        "How many groups there are, or else rows or columns, of which there are `size`."
+        return size if self.groups is None else int(self.groups.max()) + 1
+
 
 class Design(NamedTuple):
     "What is known of the sample beyond its numbers, and whether its mean is removed."
@@ -215,6 +186,10 @@ class Design(NamedTuple):
         "Whether rows or columns have weights."
         return self.rows.weights is not None or self.columns.weights is not None
 
+    def complete(self, source):
+        "Whether all entries are there, with equal weights."
+        return not (source.gaps or self.weighted)
+
 
 PLAIN = Design()  # nothing is known, and the mean stays
 
@@ -226,8 +201,8 @@ def by_pairs(
     design,  # a `Design`
 ):  # whether the mean is removed by differences of pairs of rows
     "Whether a family leaves the mean to the view."
-    complete, centres = not (source.gaps or design.weighted), FAMILIES[name].centres
-    itself = centres is not None and centres(n_max, complete)
+    centres = FAMILIES[name].centres
+    itself = centres is not None and centres(n_max, design.complete(source))
     return design.center and (design.rows.groups is not None or not itself)
 
 # %% ../nbs/24_reduction.ipynb #06ad5a4d
@@ -287,27 +262,10 @@ class Reduced(NamedTuple):
     "Averages over views, in the units of the source."
 
     values: np.ndarray  # (n_max,)
-    rows: (
-        np.ndarray
-    )  # deviations without each row or group of rows, (n_max, units); or None
-    columns: np.ndarray  # likewise for columns
-    rounding: np.ndarray  # bound on the rounding error
-    noise: np.ndarray  # covariance of the noise of the probes, or None
-
-
-class _Units:
-    "Deviations, collected by unit."
-
-    def __init__(self, n_max, count):
-        self.total, self.views = np.zeros((n_max, count)), 0
-
-    def add(self, deviations, *places):
-        for place in places:
-            self.total[:, place] += deviations
-        self.views += 1
-
-    def mean(self):
-        return self.total / self.views if self.views else None
+    rows: np.ndarray = None  # deviations without each row or group of rows, (n_max, units)
+    columns: np.ndarray = None  # likewise for columns
+    rounding: np.ndarray = None  # bound on the rounding error
+    noise: np.ndarray = None  # covariance of the noise of the probes
 
 
 def _units(order, edges, groups):
@@ -315,6 +273,15 @@ def _units(order, edges, groups):
     if edges is not None:
         return groups[order[edges[:-1]]]
     return slice(None) if order is None else order
+
+
+def _collect(units, found, view, design):
+    "Add the deviations of one view to the units of both sides."
+    by_row, by_column = (x - found.values[:, None] for x in (found.rows, found.columns))
+    for order in [view.rows] if view.partners is None else [view.rows, view.partners]:
+        units[0][:, _units(order, view.row_edges, design.rows.groups)] += by_row
+    place = _units(view.columns, view.column_edges, design.columns.groups)
+    units[1][:, place] += by_column
 
 # %% ../nbs/24_reduction.ipynb #b99f06ce
 def reduce(
@@ -335,35 +302,30 @@ def reduce(
     "Average a family over views."
     family, (T, P, Q) = FAMILIES[name], source.shape
     paired = by_pairs(name, n_max, source, design)
-    replicates = replicates and family.honest and bool(family.backward)
-    replicates = replicates and family.backward(source.place)
+    replicates = replicates and source.place in family.backward
     splits = trial_splits(T, rng, both=family.ordered)
     draw = dict(shuffled=family.ordered if runs else None, paired=paired)
-    units = [
-        _Units(n_max, size if side.groups is None else side.groups.max() + 1)
-        for side, size in ((design.rows, P), (design.columns, Q))
-    ]
-    total, seen, rounding = (np.zeros(n_max) for _ in range(3))
-    noise = None
+    units = [np.zeros((n_max, n)) for n in (design.rows.units(P), design.columns.units(Q))]
+    total, seen, rounding, noise, views = 0, 0, np.zeros(n_max), None, 0
     for run in range(max(runs, len(splits))):
         view = draw_view((P, Q), rng, design, halves=splits[run % len(splits)], **draw)
         again = replicates and (run < replicated or not family.ordered)
         itself = design.center and not paired
         ask = Request(n_max, again, itself, design.population, rng, n_jobs, options)
-        found, added = family.means(source, view, ask)
-        known = ~np.isnan(found.values)
-        total += np.where(known, found.values, 0)
-        seen += known
+        found = family.means(source, view, ask)
+        known, xp = found.values == found.values, namespace(found.values)
+        total, seen = total + xp.where(known, found.values, 0), seen + 1 * known
         if found.rounding is not None:
             rounding = np.maximum(rounding, found.rounding)
-        if added is not None:
-            noise = added if noise is None else noise + added
+        if found.noise is not None:
+            noise = found.noise + (0 if noise is None else noise)
         if again:
             _collect(units, found, view, design)
-        values = total / np.where(seen, seen, np.nan)
-        sides = [side.mean() for side in units]
-        if view.partners is not None and units[0].views:  # a deletion takes the partner too
-            sides[0] = sides[0] * math.sqrt(units[0].views / (units[0].views + 1))
+            views += 1
+        values = total / xp.where(seen > 0, seen, math.nan)
+        sides = [side / views if views else None for side in units]
+        if paired and views:  # a deletion takes the partner too
+            sides[0] = sides[0] * math.sqrt(views / (views + 1))
         spread = None if noise is None else noise / (run + 1) ** 2
         result = Reduced(values, *sides, rounding, spread)
         if advance:
@@ -371,17 +333,6 @@ def reduce(
         if enough is not None and enough(result, run + 1):
             break
     return result
-
-
-def _collect(units, found, view, design):
-    "Add the deviations of one view to the units of both sides."
-    by_row = found.rows - found.values[:, None]
-    places = [_units(view.rows, view.row_edges, design.rows.groups)]
-    if view.partners is not None:
-        places.append(_units(view.partners, view.row_edges, design.rows.groups))
-    units[0].add(by_row, *places)
-    place = _units(view.columns, view.column_edges, design.columns.groups)
-    units[1].add(found.columns - found.values[:, None], place)
 
 # %% ../nbs/24_reduction.ipynb #5c9e5f31
 def jackknife_covariance(

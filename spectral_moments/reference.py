@@ -393,7 +393,7 @@ True
 """,
     "subsample_check": """
 >>> check = sm.subsample_check(phi, shapes=[(30, 60)], n_draws=50, random_state=1)
->>> mean, error = check.ratios("all_cycles")  # over the whole: one, if size is no matter
+>>> mean, error = check.ratios("all_cycles")  # one, if the size is no matter
 >>> bool((abs(mean - 1) < 5 * error).all())
 True
 """,

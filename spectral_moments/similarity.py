@@ -11,7 +11,6 @@ __all__ = ['BATCHES', 'NOTHING', 'WORDS', 'LONGEST', 'LinearPair', 'RBFPair', 'p
 import copy
 import math
 import re
-import warnings
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
 
@@ -28,7 +27,7 @@ from spectral_moments.checks import (
 from .cross import RUNS, cross_table
 from .rbf import fourier_features
 from .reduction import jackknife_covariance
-from .results import EstimateWarning, WithError, new_axes
+from .results import WithError, finite_or_none, new_axes, warn_all
 from .sources import look, open_source
 
 # %% ../nbs/14_alignment.ipynb #e2a1ca29
@@ -230,13 +229,11 @@ class Alignment:
         low, high = self.interval()
         numbers = dict(value=self.value, stderr=self.stderr, low95=low, high95=high)
         numbers |= dict(ratio=self.ratio, stderr_rows=self.stderr_rows)
-        plain = {k: x if math.isfinite(x) else None for k, x in numbers.items()}
         traces = [self.numerator, *self.denominators]
-        return plain | {
-            "stderr_columns": [
-                x if math.isfinite(x) else None for x in self.stderr_columns
-            ],
-            "traces": [[x if math.isfinite(x) else None for x in t] for t in traces],
+        return {
+            **dict(zip(numbers, finite_or_none(numbers.values()))),
+            "stderr_columns": finite_or_none(self.stderr_columns),
+            "traces": [finite_or_none(trace) for trace in traces],
             "names": list(self.names),
             "shapes": [list(shape) for shape in self.shapes],
             "center": self.center,
@@ -249,15 +246,14 @@ class Alignment:
         head = f"Alignment of {self.names[0]} and {self.names[1]}"
         head += f", {P} inputs x {Q1} and {Q2} features" + ", centred" * self.center
         head += f", {T} and {S} trials" if max(T, S) > 1 else ""
-        lines = [
-            head,
-            f"{self.value:.4g} +- {self.stderr:.2g} (95%: {low:.3g} to {high:.3g})",
-        ]
+        told = f"{self.value:.4g} +- {self.stderr:.2g} (95%: {low:.3g} to {high:.3g})"
+        lines = [head, told]
         if max(T, S) == 1:
             lines.append("one trial: noise that both systems share counts as alignment")
         return "\n".join(lines + [f"- {note}" for note in self.notes])
 
-# %% ../nbs/14_alignment.ipynb #9c86b496
+
+#| export
 BATCHES = 10  # so many and more tell the error by their scatter
 
 
@@ -497,14 +493,9 @@ def _opened(systems, center, shared):
                 "must be the same input"
             )
         if least > P:
-            raise ValueError(
-                f"{name} has {P} rows, and {least} are needed"
-                + (
-                    ": the mean over inputs is removed by others; or center=False"
-                    if center
-                    else ""
-                )
-            )
+            why = ": the mean over inputs is removed by others; or center=False"
+            why = why if center else ""
+            raise ValueError(f"{name} has {P} rows, and {least} are needed{why}")
         if Q < 2:
             raise ValueError(
                 f"{name} has 1 column, and 2 are needed: "
@@ -620,20 +611,11 @@ def _doubts(sources, center):
 
 def _measured(systems, center, shared_features, random_state, population=None):
     "The alignments of systems that are there in one piece."
-    center, shared = (
-        check_flag(center, "center"),
-        check_flag(shared_features, "shared_features"),
-    )
+    center = check_flag(center, "center")
+    shared = check_flag(shared_features, "shared_features")
     sources, rng = _opened(systems, center, shared), check_random_state(random_state)
     sums = _one_batch(sources, center, shared, rng, _checked_sizes(population, sources))
     return _all_alignments(sums, center, shared, [*_doubts(sources, center)])
-
-
-def _warned(result):
-    "The same result, after its notes went out as warnings."
-    for note in result.notes:
-        warnings.warn(note, EstimateWarning, stacklevel=3)
-    return result
 
 
 def alignment(
@@ -646,8 +628,9 @@ def alignment(
 ):  # `Alignment`
     "How alike two systems see the same inputs: unbiased kernel alignment, with its error."
     systems = {"phi": phi, "psi": psi}
-    found = _measured(systems, center, shared_features, random_state)
-    return _warned(found["phi", "psi"])
+    found = _measured(systems, center, shared_features, random_state)["phi", "psi"]
+    warn_all(found.notes)
+    return found
 
 
 def alignments(
@@ -660,7 +643,9 @@ def alignments(
 ):  # `Alignments`
     "The alignments of all pairs of several systems, with errors."
     options = center, shared_features, random_state, population
-    return _warned(_measured(_checked_systems(systems), *options))
+    found = _measured(_checked_systems(systems), *options)
+    warn_all(found.notes)
+    return found
 
 # %% ../nbs/14_alignment.ipynb #ed96b964
 WORDS = ("ab", "aab", "abb", "aabb", "abab")
@@ -721,18 +706,13 @@ def cross_moments(
     random_state=None,  # None, an int or a numpy Generator; for trials, gaps, five letters
 ):  # `CrossMoments`
     "Unbiased traces of words in the operators of two systems, with errors."
-    center, shared = (
-        check_flag(center, "center"),
-        check_flag(shared_features, "shared_features"),
-    )
+    center = check_flag(center, "center")
+    shared = check_flag(shared_features, "shared_features")
     sources = _opened({"phi": phi, "psi": psi}, center, shared)
-    words, rng = (
-        _checked_words(words, sources, center, shared),
-        check_random_state(random_state),
-    )
+    words = _checked_words(words, sources, center, shared)
     names = {"a": "phi", "b": "psi"}
     asked = {word: tuple(names[letter] for letter in word) for word in words}
-    options = dict(center=center, shared=shared, rng=rng)
+    options = dict(center=center, shared=shared, rng=check_random_state(random_state))
     table = cross_table(sources, [*dict.fromkeys(asked.values())], **options)
     found = [table[asked[word]] for word in words]
     covariance = jackknife_covariance(np.array([one.rows for one in found]))
@@ -747,7 +727,8 @@ def cross_moments(
         center,
         [*_doubts(sources, center)],
     )
-    return _warned(result)
+    warn_all(result.notes)
+    return result
 
 
 def _word_columns(words, found, sources, shared):

@@ -71,7 +71,7 @@ def sketch_means(
     rng,  # numpy Generator
     rank=64,  # leading directions that are closed exactly
     n_probes=64,  # random probes for the rest
-):  # (`Means`, covariance (n_max, n_max) of the noise of the probes)
+):  # `Means`, with the noise of the probes
     "Means over cycles through increasing blocks, closed by probes."
     P, Q = view.shape(source)
     height = max(1, LANE_BYTES // (8 * n_max * (rank + n_probes)))
@@ -85,11 +85,15 @@ def sketch_means(
     if source.place == "dask":
         whole = view.pair(source)
         part = lambda a: whole.part(slices[a])
-    total, noise = _sketched_sums(lambda a: scale.scaled(part(a)), *options)
-    total, noise = total / scale.numbers, noise / scale.numbers / scale.numbers[:, None]
-    if not view.counted(source):
-        return Means(total), noise
-    count, more = _sketched_sums(lambda a: scale.scaled(Pair(*part(a).counts)), *options)
-    count, more = count / scale.numbers, more / scale.numbers / scale.numbers[:, None]
-    values = ratio_means((total, None, None), (count, None, None), FEWEST).values
-    return Means(values), (noise + more * values * values[:, None]) / count / count[:, None]
+
+    def sums(part):
+        total, noise = _sketched_sums(lambda a: scale.scaled(part(a)), *options)
+        return total / scale.numbers, noise / scale.numbers / scale.numbers[:, None]
+
+    total, noise = sums(part)
+    if not (source.gaps or view.weights):
+        return Means(total, noise=noise)
+    count, more = sums(lambda a: Pair(*part(a).counts))
+    values = ratio_means([total], [count], FEWEST).values
+    noise = (noise + more * values * values[:, None]) / count / count[:, None]
+    return Means(values, noise=noise)

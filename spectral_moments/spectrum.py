@@ -123,13 +123,14 @@ def participation_ratio(
     *,
     center=False,  # remove the mean over inputs of each feature; not for moments
     random_state=None,  # None, an int or a numpy Generator, where views are drawn
+    **options,  # others of `estimate`, as population, groups, row_weights; not for moments
 ):  # (value, stderr), a named tuple; NaN if the estimate of m(2) is not positive
     "Dimension m(1)^2 / m(2), the bias of the ratio removed by the jackknife."
     known = hasattr(data, "stderr") or np.ndim(data) == 1
-    if known and center:
+    if known and (center or options):
         raise ValueError(
-            "center = True needs the measurement matrix; moments are centred "
-            "when they are estimated, not afterwards"
+            f"{', '.join(options) or 'center = True'} needs the measurement matrix; "
+            "moments are centred and weighted when they are estimated, not afterwards"
         )
     if hasattr(data, "dimension"):
         return data.dimension()
@@ -137,4 +138,5 @@ def participation_ratio(
         return renyi_dimension(data, 2)
     from spectral_moments.estimation import estimate
 
-    return estimate(data, 2, center=center, random_state=random_state).dimension()
+    options |= dict(center=center, random_state=random_state)
+    return estimate(data, 2, **options).dimension()

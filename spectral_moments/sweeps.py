@@ -16,9 +16,10 @@ from spectral_moments.checks import (
     check_random_state,
     check_trials,
 )
+from .estimation import all_cycles
 from .moment_problem import moments_and_covariance
 from .results import new_axes
-from .spectrum import participation_ratio, renyi_dimension
+from .spectrum import renyi_dimension
 
 # %% ../nbs/34_sweeps.ipynb #848a9491
 def plot_dimensions(
@@ -49,40 +50,49 @@ class Sweep:
     "Dimension of random submatrices against their size."
 
     shapes: list  # (rows, columns) of each size
-    values: np.ndarray  # dimensions, shape (sizes, submatrices)
+    values: np.ndarray  # dimensions, shape (sizes, submatrices); negative if m(2) is
     whole: float  # dimension of the whole matrix
+
+    @property
+    def means(self):
+        "One over the mean of 1 / dimension, for each size; infinite if not positive."
+        mean = np.mean(1 / self.values, axis=1)
+        return np.where(mean > 0, 1 / np.where(mean > 0, mean, 1), np.inf)
 
     def plot(
         self,
         ax=None,  # matplotlib axes; None makes new ones
         **style,  # properties of the line, for instance label and color
     ):  # the axes
-        "Median and 10-90% band against the share of rows and columns."
-        ax, share = new_axes() if ax is None else ax, np.arange(len(self.shapes))
-        low, middle, high = np.nanquantile(self.values, [0.1, 0.5, 0.9], axis=1)
-        (drawn,) = ax.plot(share, middle, **{"marker": "o", **style})
-        ax.fill_between(share, low, high, color=drawn.get_color(), alpha=0.2, lw=0)
+        "The means, with the 10-90% band of single submatrices, against their size."
+        ax, place = new_axes() if ax is None else ax, np.arange(len(self.shapes))
+        high, low = np.quantile(1 / self.values, [0.1, 0.9], axis=1)
+        seen = [x for x in (*self.means, self.whole) if np.isfinite(x)]
+        top = max(2 * max(seen, default=1.0), ax.get_ylim()[1] if ax.lines else 0)
+        high, low = (1 / np.maximum(x, 0.2 / top) for x in (high, low))  # off the picture
+        (drawn,) = ax.plot(place, self.means, **{"marker": "o", **style})
+        ax.fill_between(place, low, high, color=drawn.get_color(), alpha=0.2, lw=0)
         ax.axhline(self.whole, color=drawn.get_color(), ls=":", lw=1)
-        ax.set_xticks(share, [f"{p} x {q}" for p, q in self.shapes])
-        ax.set(xlabel="rows x columns seen", ylabel="dimension")
+        ax.set_xticks(place, [f"{p} x {q}" for p, q in self.shapes])
+        ax.set(xlabel="rows x columns seen", ylabel="dimension", ylim=(0, top))
         return ax
 
 # %% ../nbs/34_sweeps.ipynb #8562b6a0
 def dimension_sweep(
-    phi,  # measurement matrix, shape (P, Q), or trials, shape (T, P, Q)
+    phi,  # matrix (P, Q) or trials (T, P, Q), NaN where missing
     shares=(0.1, 0.2, 0.4, 0.7),  # of the rows and columns
     *,
-    ratio=None,  # function from a (sub)matrix to its dimension; None: `participation_ratio`
+    ratio=None,  # function from a (sub)matrix to its dimension; None: all cycles
     center=False,  # remove the mean over inputs of each feature
     n_draws=50,  # submatrices of each size
     random_state=None,  # None, an int or a numpy Generator
 ):  # a `Sweep`
     "The dimension of random submatrices: does it depend on how much was seen?"
     center, rng = check_flag(center, "center"), check_random_state(random_state)
-    phi = check_trials(phi)
+    phi = check_trials(phi, missing=True)
     phi = phi[0] if len(phi) == 1 else phi
     if ratio is None:
-        ratio = lambda part: participation_ratio(part, center=center).value
+        ratio = lambda part: np.divide(*all_cycles(part, 2, center=center) ** [2, 1])
     P, Q = phi.shape[-2:]
     shapes = [(max(4, round(x * P)), max(2, round(x * Q))) for x in shares]
     values = np.full((len(shapes), check_count(n_draws, "n_draws")), np.nan)

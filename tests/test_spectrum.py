@@ -172,6 +172,10 @@ def test_no_answer_without_a_positive_denominator():
             lambda: participation_ratio([1.0, 0.5], center=True),
             "needs the measurement matrix",
         ),
+        (
+            lambda: participation_ratio([1.0, 0.5], population=(None, 5)),
+            "population needs the measurement matrix",
+        ),
         (lambda: participation_ratio(np.ones((3, 5)), center=True), "4 distinct rows"),
         (lambda: participation_ratio(np.ones((5, 1))), "n_max = 2 exceeds"),
         (lambda: renyi_dimension([1.0, 0.5], 3), r"needs m\(3\)"),
@@ -312,7 +316,7 @@ def test_plots_of_spectrum_and_dimension():
     assert plot_dimensions(est).get_xlabel() == "order $n$"
     sweep = dimension_sweep(phi, (0.3, 0.6), n_draws=5, random_state=1)
     assert sweep.values.shape == (2, 5) and sweep.shapes == [(18, 24), (36, 48)]
-    assert sweep.whole == participation_ratio(phi).value
+    assert sweep.whole == pytest.approx(np.divide(*all_cycles(phi, 2) ** [2, 1]))
     assert len(sweep.plot().get_xticks()) == 2
     with pytest.raises(ValueError, match="not usable"):
         plot_dimensions(SimpleNamespace(values=np.ones(3), stderr=2 * np.ones(3)))
