@@ -13,10 +13,9 @@ import numpy as np
 
 import spectral_moments as sm
 
-SEED = 4120
-N_MAX = 5
-SETTINGS = {"n_matrices": 200, "n_max": N_MAX, "laws": {"n_matrices": 100}}
-FEW = 60  # matrices of each case for all fits but the first
+SEED = 5230
+FEW = 60  # matrices of each case for all fits but the first, and for order 5
+SETTINGS = {"n_matrices": 200, "n_order_5": FEW, "laws": {"n_matrices": 100}}
 RANKS = (5, 50)  # of the straight lines through sample and cross-validated spectra
 LAWS = {"0.7": (0.7, 20_000), "1": (1.0, 1000), "1.5": (1.5, 1000)}  # exponent, rank
 SHAPES = {"150 x 300": (150, 300), "400 x 600": (400, 600)}
@@ -77,24 +76,25 @@ def spectra(phi):
     return sample, crossed / x[0].size
 
 
-def silent_estimate(phi, index, n_max=N_MAX):
-    "The estimate, centred if there are trials."
+def kept(phi, index, n_max):
+    "What is kept of the estimate, centred if there are trials."
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sm.EstimateWarning)
-        return sm.estimate(phi, n_max, center=phi.ndim == 3, random_state=index)
+        est = sm.estimate(phi, n_max, center=phi.ndim == 3, random_state=index)
+    return dict(values=est.values, covariance=est.covariance, methods=est.methods)
 
 
 def draw(case, seed, index):
     "What is kept of one matrix."
     phi = matrix(case, seed, index)
-    est, (sample, crossed) = silent_estimate(phi, index), spectra(phi)
-    return dict(values=est.values, covariance=est.covariance, sample=sample, cv=crossed)
+    fifth = index < FEW or "400 x 600, two" in case  # as cheap as four, with more views
+    sample, crossed = spectra(phi)
+    return kept(phi, index, 5 if fifth else 4) | dict(sample=sample, cv=crossed)
 
 
 def draw_unseen(case, seed, index):
     "What is kept of one matrix that had no part in the design; the fit stops at order 4."
-    est = silent_estimate(matrix(case, seed, index), index, n_max=4)
-    return dict(values=est.values, covariance=est.covariance)
+    return kept(matrix(case, seed, index), index, 4)
 
 
 def slope(eigenvalues):
@@ -124,43 +124,28 @@ def summary(rows, truth):
     }
 
 
-FITS = {  # whether the rank is known, every part of the error is counted once; last order
-    "rank given": (True, True, 4),
-    "rank unknown": (False, True, 4),
-    "as the jackknife counts": (True, False, 4),
-    "with order 5": (True, True, 5),
+FITS = {  # whether the rank is known, last order
+    "rank given": (True, 4),
+    "rank unknown": (False, 4),
+    "with order 5": (True, 5),
 }
-
-
-def low_orders(case, drawn, index):
-    "The fit to orders 2 and 3 alone, where the fourth comes from increasing cycles."
-    _, rank, shape, trials, _, _ = described(case)
-    est = as_estimate(drawn[index], (trials, *shape))
-    try:
-        with warnings.catch_warnings(record=True) as said:
-            warnings.simplefilter("always")
-            fit = sm.power_law(est, (2, 3), rank=rank)
-    except ValueError:
-        return {"orders 2-3": "refused"}
-    row = [fit.exponent, fit.stderr["exponent"], *fit.interval(), fit.p_value]
-    return {"orders 2-3": "doubted" if said else row}
 
 
 def fits(case, part, index):
     "Fits to one matrix: exponent, error, interval and p-value, or why there is none."
     _, rank, shape, trials, _, _ = described(case)
-    found = {}
-    for key, (known, once, last) in FITS.items():
+    est, found = as_estimate(part, (trials, *shape)), {}
+    for key, (known, last) in FITS.items():
         if key != "rank given" and (case in UNSEEN or index >= FEW):
             continue
-        est = as_estimate(part, (trials, *shape) if once else None)
         good = (est.values > 0) & (est.stderr < est.values)
-        usable = 1 + int(good[1:last].cumprod().sum())
+        usable = range(2, 2 + int(good[1:last].cumprod().sum()))
         try:
             with warnings.catch_warnings(record=True) as said:
                 warnings.simplefilter("always")
-                orders = range(2, usable + 1) if last > 4 else None
-                fit = sm.power_law(est, orders, rank=rank if known else None)
+                fit = sm.power_law(
+                    est, usable if last > 4 else None, rank=rank if known else None
+                )
         except ValueError:
             found[key] = "refused"
             continue
@@ -198,14 +183,13 @@ def draw_other(name, seed, index):
     "What is kept of one matrix whose law is asked for."
     process, shape = OTHERS[name]
     rng = np.random.default_rng([seed, 100 + list(OTHERS).index(name), index])
-    est = silent_estimate(process.sample(*shape, rng), index)
-    return dict(values=est.values, covariance=est.covariance)
+    return kept(process.sample(*shape, rng), index, 5)
 
 
 def as_estimate(part, shape):
-    "What was kept, as the fit takes it; without its shape, errors stay as they are."
+    "What was kept, as the fit takes it."
     m, C = np.array(part["values"]), np.array(part["covariance"])
-    known = {} if shape is None else {"shape": shape}
+    known = dict(methods=part["methods"], shape=shape)
     return SimpleNamespace(values=m, stderr=np.sqrt(C.diagonal()), covariance=C, **known)
 
 
@@ -232,29 +216,27 @@ def shares(found):
 
 def measure(run):
     "All cases, processes that the design did not see, and other laws."
-    few = run.settings["laws"]["n_matrices"]
+    many, few = run.settings["n_matrices"], run.settings["laws"]["n_matrices"]
 
-    def both(name, draw, analysis, number):
-        "Draws, and what is made of each."
-        drawn = run.repeat(name, partial(draw, name, run.seed), number)
-        found = run.repeat(f"{name}: fits", lambda i: analysis(name, drawn[i], i), number)
-        return drawn, found
+    def drawn(names, draw, number):
+        "All matrices of some processes."
+        return {x: run.repeat(x, partial(draw, x, run.seed), number) for x in names}
 
-    cases = {x: both(x, draw, fits, run.settings["n_matrices"]) for x in CASES}
-    for case, (drawn, found) in cases.items():
-        if "400 x 600, two" in case:
-            low = partial(low_orders, case, drawn)
-            low = run.repeat(f"{case}: low", low, min(FEW, len(drawn)))
-            for x, y in zip(found, low):
-                x |= y
-    unseen = {x: both(x, draw_unseen, fits, few) for x in UNSEEN}
-    others = {x: both(x, draw_other, rejections, few)[1] for x in OTHERS}
+    def fitted(name, parts, analysis):
+        "What is made of each of them."
+        one = lambda i: analysis(name, parts[i], i)
+        return run.repeat(f"{name}: fits", one, len(parts))
+
+    draws = drawn(CASES, draw, many) | drawn(UNSEEN, draw_unseen, few)
+    others = drawn(OTHERS, draw_other, few)
+    result = {x: analyse(x, part, fitted(x, part, fits)) for x, part in draws.items()}
+    rejected = {x: shares(fitted(x, part, rejections)) for x, part in others.items()}
     return {
         "ranks_of_slopes": RANKS,
         "exponents": LAWS,
-        "cases": {case: analyse(case, *x) for case, x in cases.items()},
-        "unseen": {case: analyse(case, *x) for case, x in unseen.items()},
-        "rejected": {name: shares(x) for name, x in others.items()},
+        "cases": {x: result[x] for x in CASES},
+        "unseen": {x: result[x] for x in UNSEEN},
+        "rejected": rejected,
     }
 
 

@@ -1,6 +1,7 @@
 """Laws fitted to moments: exact moments, errors by simulation, refusals, plots."""
 
 import warnings
+from functools import partial
 from types import SimpleNamespace
 
 import matplotlib
@@ -16,11 +17,11 @@ from spectral_moments.exponents import (
     exponential_moments,
     fit_law,
     goodness_of_fit,
+    law_covariance,
     power_law,
     power_moments,
     shared_parts,
     usable_orders,
-    working_covariance,
 )
 
 matplotlib.use("Agg")
@@ -59,6 +60,26 @@ def test_exact_broken_law_fits(at):
     assert fit.parameters["break"] in BREAKS and fit.dof == 2
 
 
+def test_laws_are_sums_over_their_eigenvalues():
+    n, i = np.arange(2, 8), np.arange(1, 200_001.0)
+    total = lambda values: np.log((values ** n[:, None]).sum(axis=1))
+    found = power_moments((1.2, -0.5), n)
+    np.testing.assert_allclose(found, -0.5 * n + total(i**-1.2), rtol=1e-6)
+    found = power_moments((0.7, 0.0), n, 1000)
+    np.testing.assert_allclose(found, total(i[:1000] ** -0.7), rtol=1e-10)
+    found = exponential_moments((0.3, 0.1), n)
+    np.testing.assert_allclose(found, 0.1 * n + total(np.exp(-0.3 * (i - 1))), rtol=1e-10)
+    bent = np.where(i <= 8, i**-0.6, 8.0 ** (1.5 - 0.6) * i**-1.5)
+    np.testing.assert_allclose(
+        broken_moments((0.6, 1.5, 0.0), n, 8), total(bent), rtol=1e-6
+    )
+
+
+def test_first_moment_is_about_the_rank():
+    short, long = (sm.PowerLaw(0.9, rank).moments(2) for rank in (300, 30_000))
+    assert (long / short)[0] > 1.8 and (long / short)[1] < 1.02
+
+
 def test_broken_contains_the_power_law():
     n = np.arange(2, 9)
     for at in BREAKS:
@@ -71,15 +92,15 @@ def test_covariances_are_those_of_gaussian_features():
     process, P, Q = sm.PowerLaw(1.0, 50), 120, 120
     rng, n = np.random.default_rng(1), np.array([2, 3])
     draws = np.array([sm.all_cycles(process.sample(P, Q, rng), 3)[1:] for _ in range(300)])
-    law = lambda theta, n: np.log(
-        (process.eigenvalues() ** np.multiply.outer(n, np.ones(50))).sum(-1)
-    )
-    m = process.moments(6)
-    parts = 2 * shared_parts(m, n, P, Q)
-    first = working_covariance(law, None, n) * np.multiply.outer(m[1:3], m[1:3])
-    first = 2 * (1 / P + 1 / Q) * first
-    np.testing.assert_allclose(parts[0], first, rtol=0.006)  # but for the ridge
-    np.testing.assert_allclose(np.cov(draws.T), parts.sum(axis=0), rtol=0.3)
+    m, law = process.moments(6), partial(power_moments, rank=50)
+    V, J = law_covariance(law, (1.0, 0.0), n, m[0], (1, P, Q), np.nan)
+    V, J = (x * np.multiply.outer(m[1:3], m[1:3]) for x in (V, J))
+    parts, p = 2 * shared_parts(m, n, P, Q), np.arange(1, 7)[:, None, None]
+    np.testing.assert_allclose(V, parts.sum(axis=0), rtol=1e-10)
+    np.testing.assert_allclose(J, (p * parts).sum(axis=0), rtol=1e-10)
+    first = 2 * np.multiply.outer(n, n) * m[np.add.outer(n, n) - 1] * (1 / P + 1 / Q)
+    np.testing.assert_allclose(parts[0], first, rtol=1e-10)
+    np.testing.assert_allclose(np.cov(draws.T), V, rtol=0.3)
 
 
 def test_parts_of_noise():
@@ -101,7 +122,8 @@ def test_counted_once_undoes_the_jackknife(trials, scale):
     parts = sum(shared_parts([v, *m], n, 60, 90) for v in noisy)
     unit, p = np.multiply.outer(m[:4], m[:4]), np.arange(1, 11)[:, None, None]
     V, J = parts.sum(axis=0) / unit, (p * parts).sum(axis=0) / unit
-    found = counted_once(power_moments, theta, n, J, 20 * scale, shape)
+    pair = law_covariance(power_moments, theta, n, 20 * scale, shape, J[0, 0])
+    found = counted_once(J, *pair)
     np.testing.assert_allclose(found, V, rtol=1e-2 if trials == 2 else 1e-5)
     assert (found.diagonal() < J.diagonal()).all()
 
@@ -110,12 +132,54 @@ def test_counted_once_undoes_the_jackknife(trials, scale):
 def test_only_the_jackknife_over_single_rows_and_columns_is_corrected():
     phi = sm.PowerLaw(0.8, 2000).sample(60, 90, 1)
     est = sm.estimate(phi, 4, random_state=0)
-    bare = SimpleNamespace(values=est.values, stderr=est.stderr, covariance=est.covariance)
-    once, often = power_law(est).stderr["exponent"], power_law(bare).stderr["exponent"]
-    assert once < 0.9 * often
-    for change in (dict(methods=["sketched"]), dict(stderr_columns=np.zeros(4))):
-        other = SimpleNamespace(**vars(bare), shape=(1, 60, 90), **change)
-        assert power_law(other).stderr["exponent"] == often
+    parts = dict(values=est.values, stderr=est.stderr, covariance=est.covariance)
+    known = SimpleNamespace(**parts, shape=est.shape)
+    once = power_law(known, [2, 3]).stderr["exponent"]
+    for change in (dict(methods=["sketched"] * 4), dict(stderr_columns=np.zeros(4))):
+        other = SimpleNamespace(**parts, shape=est.shape, **change)
+        often = power_law(other, [2, 3]).stderr["exponent"]
+        assert once < 0.9 * often
+
+
+def test_orders_of_one_family():
+    m, walk = sm.PowerLaw(1.0).moments(6), "increasing"
+    for families, orders in (
+        (["all_cycles"] * 3 + [walk] * 3, [2, 3]),  # the scatter of the fourth is unknown
+        (["all_cycles"] * 2 + [walk] * 4, [2, 3, 4]),  # one order is no fit
+        ([walk] * 6, [2, 3, 4]),
+    ):
+        est = SimpleNamespace(values=m, stderr=m / 9, covariance=None, methods=families)
+        assert usable_orders(est, None, 2)[0].tolist() == orders
+        assert usable_orders(est, [2, 4], 2)[0].tolist() == [2, 4]  # what is asked for
+
+
+def test_orders_that_only_the_jackknife_doubts():
+    process, shape, law = sm.PowerLaw(0.7, 20_000), (2, 150, 300), (0.7, 0.0)
+    m, n, f = process.moments(8), np.arange(2, 5), partial(power_moments, rank=20_000)
+    V, J = law_covariance(f, law, n, m[0], shape, 0.3)  # as with strong noise
+    assert V[1, 1] < 1 < J[1, 1]  # order 3: noise that the jackknife counts six times
+    C = np.diag([m[0] ** 2 / 1e4, 0, 0, 0])
+    C[1:, 1:] = J * np.multiply.outer(m[1:4], m[1:4])
+    parts = dict(values=m[:4], stderr=np.sqrt(C.diagonal()), covariance=C)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sm.EstimateWarning)
+        fit = power_law(SimpleNamespace(**parts, shape=shape), rank=20_000)
+    assert fit.orders[1] == 3 and abs(fit.exponent - 0.7) < fit.stderr["exponent"]
+    with pytest.raises(ValueError, match="needs 2"):
+        power_law(SimpleNamespace(**parts), rank=20_000)
+
+
+def test_errors_lie_between_law_and_data():
+    process, shape, n = sm.PowerLaw(1.0), (1, 150, 300), np.arange(2, 5)
+    m = process.moments(4)
+    J = law_covariance(power_moments, (1.0, 0.0), n, m[0], shape, np.nan)[1]
+    errors = []
+    for factor in (1.0, 3.0):
+        C = np.zeros((4, 4))
+        C[1:, 1:] = factor * J * np.multiply.outer(m[1:], m[1:])
+        est = dict(values=m, stderr=np.sqrt(C.diagonal()), covariance=C, shape=shape)
+        errors.append(power_law(SimpleNamespace(**est)).stderr["exponent"] ** 2)
+    assert errors[1] / errors[0] == pytest.approx((1 + 3) / 2, rel=0.1)
 
 
 @pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
