@@ -185,6 +185,7 @@ def sample(*_, **__):
     os.kill(os.getpid(), signal.SIGINT)
 
 operators.Linear.sample = sample
+signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
 sys.exit(command_line.main(["simulate", "linear", "x.npy"]))
 """
 

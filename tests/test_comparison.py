@@ -203,6 +203,7 @@ def add(self, key, part, add=comparison.Checkpoint.add):
 
 if __name__ == "__main__":
     comparison.Checkpoint.add = add
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # also in the background
     sys.exit(comparison.main())
 """
 
