@@ -400,7 +400,8 @@ def _surveyed(source, checked=True):
             squares, largest = squares * (largest / top) ** 2, top
         unit = largest if 1e-100 < largest < 1e100 else 1.0  # their squares are in range
         x = x if unit == largest else x / (largest or 1)
-        squares, seen = squares + float(x @ x) / unit**2, seen + len(x)
+        own = float((x * x).sum())  # x @ x would wake the threads of BLAS, and keep a core
+        squares, seen = squares + own / unit**2, seen + len(x)
     source.exponent = source.shift = _exponent(source, largest, squares, seen)
     return source
 
