@@ -11,7 +11,7 @@ import numpy as np
 from .checks import kind_of
 from .blocks import walk_block, walk_lanes
 from .sources import Pair
-from .stream import counted_summary, extended, merged, summary_sums
+from .stream import counted_summary, extended, merged, summary_means
 
 # %% ../nbs/26_cluster.ipynb #6b7aa29d
 def computed(
@@ -59,8 +59,8 @@ def tree_means(
     pieces = [work(*p, *[None] * same, n_max, k > 0) for k, p in enumerate(zip(*parts))]
     while len(pieces) > 1:
         pairs = [pieces[i : i + 2] for i in range(0, len(pieces), 2)]
-        pieces = [join(*two, Q) if len(two) == 2 else two[0] for two in pairs]
-    return dask.delayed(summary_sums)(pieces[0], Q).compute()
+        pieces = [join(*two) if len(two) == 2 else two[0] for two in pairs]
+    return dask.delayed(summary_means)(pieces[0]).compute()
 
 # %% ../nbs/26_cluster.ipynb #1f633710
 CHAIN = 32  # lanes of one chain

@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 import spectral_moments as sm
 from spectral_moments import Stream, increasing
 from spectral_moments import stream as module
-from spectral_moments.kernel import state_array
 from spectral_moments.stream import counted_summary, extended, merged
 
 pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
@@ -47,7 +46,6 @@ def test_rows_of_ones_in_closed_form(mergeable):
     for one, other in zip(told[:2], walked[:2]):
         assert (one is None) == (other is None)
         if one is not None:
-            one, other = (state_array(s, 5, 5) for s in (one, other))
             np.testing.assert_allclose(one, other, rtol=1e-14)
 
 
@@ -56,10 +54,9 @@ def test_merge_is_associative():
     a, b, c = (
         extended(counted_summary(0, 6, 4), x, x, exponent=k) for k, x in enumerate(parts)
     )
-    left, right = merged(merged(a, b, 6), c, 6), merged(a, merged(b, c, 6), 6)
+    left, right = merged(merged(a, b), c), merged(a, merged(b, c))
     assert left.exponent == right.exponent == 2 and left.n_rows == right.n_rows == 15
     for one, other in zip(left[:2], right[:2]):
-        one, other = (state_array(s, 6, 6) for s in (one, other))
         np.testing.assert_allclose(one, other, rtol=1e-11, atol=1e-12 * abs(one).max())
 
 
@@ -431,11 +428,11 @@ def test_stream_takes_tensors_and_lists():
 
 @pytest.mark.parametrize("where", [1, 3, 5])
 def test_interrupted_update_leaves_the_stream_as_it_was(monkeypatch, where):
-    monkeypatch.setattr(module, "BATCH", 8)
-    monkeypatch.setattr(module, "POOL", 16)
+    for name, size in (("BATCH", 8), ("MOST", 16), ("POOL", 16)):
+        monkeypatch.setattr(module, name, size)
     phi = structured(120, 12)
     stream, twin = (Stream(12, 3, random_state=0).update(phi[:60]) for _ in range(2))
-    before, calls, advance = values(stream), [], module.advance_state
+    before, calls, advance = values(stream), [], module.advanced
 
     def interrupt(*args, **options):
         calls.append(1)
@@ -444,7 +441,7 @@ def test_interrupted_update_leaves_the_stream_as_it_was(monkeypatch, where):
         return advance(*args, **options)
 
     with monkeypatch.context() as patch:
-        patch.setattr(module, "advance_state", interrupt)
+        patch.setattr(module, "advanced", interrupt)
         with pytest.raises(KeyboardInterrupt):
             stream.update(phi[60:])
     assert stream.n_rows == 60
