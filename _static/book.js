@@ -36,7 +36,7 @@
   }
 
   function keep() {
-    for (const formula of document.querySelectorAll("article span.math")) {
+    for (const formula of document.querySelectorAll("article :not(td, th) > span.math")) {
       const [before, after] = [formula.previousSibling, formula.nextSibling];
       const part = (node, pattern) => (node && node.nodeType === Node.TEXT_NODE ? node.data.match(pattern) : null);
       const opening = part(before, /[([]$/), closing = part(after, /^[.,;:!?)\]]+/);
@@ -59,6 +59,8 @@
     if (box.scrollWidth > box.clientWidth + 2) box.tabIndex = 0; // arrow keys scroll it
   }
   function edges() {
+    // a formula is a stop of the Tab key only where it scrolls
+    for (const formula of document.querySelectorAll("article mjx-container")) formula.tabIndex = -1;
     const watch = new ResizeObserver((entries) => entries.forEach((e) => mark(e.target)));
     for (const box of document.querySelectorAll(WIDE)) {
       box.addEventListener("scroll", () => mark(box), { passive: true });
