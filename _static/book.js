@@ -1,5 +1,6 @@
-/* Two comforts of the pages: figures that open at the size of the window (click, tap, or Enter on
-   one; Escape or a click closes), and edges that fade where a wide formula or table goes on. */
+/* Three comforts of the pages: figures that open at the size of the window (click, tap, or Enter on
+   one; Escape or a click closes), formulas that are not parted from a bracket or a full stop at the
+   end of a line, and edges that fade where a wide formula or table goes on. */
 (function () {
   "use strict";
   function open(image) {
@@ -34,6 +35,21 @@
     }
   }
 
+  function keep() {
+    for (const formula of document.querySelectorAll("article :not(td, th) > span.math")) {
+      const [before, after] = [formula.previousSibling, formula.nextSibling];
+      const part = (node, pattern) => (node && node.nodeType === Node.TEXT_NODE ? node.data.match(pattern) : null);
+      const opening = part(before, /[([]$/), closing = part(after, /^[.,;:!?)\]]+/);
+      if (!opening && !closing) continue;
+      const whole = document.createElement("span");
+      whole.className = "keeps";
+      formula.replaceWith(whole);
+      whole.append(opening ? opening[0] : "", formula, closing ? closing[0] : "");
+      if (opening) before.data = before.data.slice(0, -1);
+      if (closing) after.data = after.data.slice(closing[0].length);
+    }
+  }
+
   const WIDE = "article div.math mjx-container, article .pst-scrollable-table-container, " +
     "article .cell_output pre, article .highlight pre";
   function mark(box) {
@@ -43,6 +59,8 @@
     if (box.scrollWidth > box.clientWidth + 2) box.tabIndex = 0; // arrow keys scroll it
   }
   function edges() {
+    // a formula is a stop of the Tab key only where it scrolls
+    for (const formula of document.querySelectorAll("article mjx-container")) formula.tabIndex = -1;
     const watch = new ResizeObserver((entries) => entries.forEach((e) => mark(e.target)));
     for (const box of document.querySelectorAll(WIDE)) {
       box.addEventListener("scroll", () => mark(box), { passive: true });
@@ -53,7 +71,7 @@
   function begin() {
     figures();
     const formulas = window.MathJax && window.MathJax.startup && window.MathJax.startup.promise;
-    Promise.resolve(formulas).then(edges);
+    Promise.resolve(formulas).then(keep).then(edges);
   }
   if (document.readyState === "complete") begin();
   else window.addEventListener("load", begin);

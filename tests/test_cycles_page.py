@@ -100,6 +100,21 @@ def test_expectation_of_naive_by_simulation():
 
 
 @needs_node
+def test_expectation_of_one_sided():
+    for Q, d in itertools.product((2, 5, 9), (1, 4)):
+        found = node(f"c.kvExpectation({Q}, 2, {d})")
+        assert found == pytest.approx((1 + (d + 1) / Q) / d, rel=1e-12)
+    rng, process = np.random.default_rng(2), Linear(4, scale=1 / 4)
+    drawn = [process.sample(6, 9, rng) for _ in range(4000)]
+    for side, N in (("rows", 9), ("columns", 6)):
+        values = [sm.kong_valiant(phi, 4, sampled=side) for phi in drawn]
+        mean, error = np.mean(values, axis=0), np.std(values, axis=0) / np.sqrt(len(drawn))
+        exact = node(f"[1, 2, 3, 4].map((n) => c.kvExpectation({N}, n, 4))")
+        assert (abs(mean - exact) < 4 * error).all()
+        assert (abs(mean - process.moments(4)) > 4 * error)[1:].all()  # negative control
+
+
+@needs_node
 def test_shares_add_up():
     found = node(
         "[2, 3, 4].map((n) => c.patterns(n).flatMap((p) =>"
@@ -215,6 +230,27 @@ def test_page_walk_by_touch(browser):
         assert walk["value"] == pytest.approx(value, rel=1e-12)
 
 
+@pytest.mark.parametrize("kind", ["mouse", "touch"])
+def test_page_walk_by_drag(browser, kind):
+    from selenium.webdriver.common.actions.action_builder import ActionBuilder
+    from selenium.webdriver.common.actions.pointer_input import PointerInput
+
+    find(browser, "[data-part=walk] [data-choice='2']").click()  # two corners, apart
+    start = state(browser, "walk")
+    columns = len(start["phi"][0])
+    i, a = (4, 2) if kind == "mouse" else (1, 5)
+    cells = browser.find_elements("css selector", "[data-part=walk] .ct-cell rect")
+    handle = find(browser, "[data-part=walk] [data-corner='2'] .ct-finger")
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", handle)
+    builder = ActionBuilder(browser, mouse=PointerInput(kind, kind))
+    builder.pointer_action.move_to(handle).pointer_down()
+    builder.pointer_action.move_to(cells[i * columns + a]).pointer_up()
+    builder.perform()
+    walk = state(browser, "walk")
+    assert (walk["rows"][1], walk["columns"][1]) == (i, a)
+    assert (walk["rows"][0], walk["columns"][0]) == (start["rows"][0], start["columns"][0])
+
+
 def test_page_spread(browser):
     slider = find(browser, "[data-part=spread] [data-name=n]")
     browser.execute_script(
@@ -245,6 +281,9 @@ def test_page_spread(browser):
         }.items():
             shown = find(browser, f"[data-method={name}] [data-key={key}]").text
             assert number(shown) == pytest.approx(value, abs=6e-4)
+        exact = number(find(browser, f"[data-method={name}] [data-key=exact]").text)
+        assert exact == pytest.approx(done["expected"][name], abs=6e-4)
+        assert abs(values.mean() - exact) < 4 * values.std() / np.sqrt(len(values))
         z = (values.mean() - 1) / (values.std() / np.sqrt(len(values)))
         assert abs(z) < 4 if name == "increasing" else z > 4
 
@@ -302,6 +341,7 @@ PAGE = """<!doctype html><html><head><meta charset="utf-8">
 <div class="pst-scrollable-table-container" style="width: 90px; overflow: auto">
 <div style="width: 300px">wide</div></div>
 <div class="pst-scrollable-table-container" style="width: 90px">narrow</div>
+<p>A formula (<span class="math">x</span>). Another <span class="math">y</span> here.</p>
 </article><script src="{js}"></script></body></html>"""
 
 
@@ -317,6 +357,9 @@ def test_figures_open_and_edges_fade(browser, tmp_path):
     assert find(browser, "dialog img").get_attribute("alt") == "nine by nine"
     find(browser, "dialog").send_keys(Keys.ESCAPE)
     assert not browser.find_elements("css selector", "dialog")
+    kept = browser.find_elements("css selector", ".keeps")  # no line ends within
+    assert [span.text for span in kept] == ["(x)."]
+    assert find(browser, "p").text == "A formula (x). Another y here."
     boxes = browser.find_elements("css selector", ".pst-scrollable-table-container")
     marks = [box.get_attribute("class").split()[1:] for box in boxes]
     assert marks == [["more-right"], []]

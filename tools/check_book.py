@@ -1,5 +1,6 @@
 """Check a built book: links lead somewhere, images have alternative text, no code leaks,
-and the page of the library has every public name.
+the page of the library has every public name, and the paths of the front page take as long
+as it says.
 
 python tools/check_book.py _build/html
 """
@@ -8,6 +9,8 @@ import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+
+import paths
 
 import spectral_moments
 
@@ -90,7 +93,7 @@ if __name__ == "__main__":
     root = Path(sys.argv[1]).resolve()
     found = [
         f"{path.relative_to(root)}: {what}"
-        for path, what in (*problems(root), *missing_names(root))
+        for path, what in (*problems(root), *missing_names(root), *paths.problems(root))
     ]
     print(*found, sep="\n", end="\n" if found else "")
     sys.exit(f"{len(found)} problems in the book" if found else 0)
