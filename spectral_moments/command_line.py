@@ -18,6 +18,7 @@ import sys
 import time
 import warnings
 import zipfile
+from dataclasses import replace
 from itertools import chain, zip_longest
 from pathlib import Path
 
@@ -59,8 +60,10 @@ def _add_estimate(commands):
         "estimate", help="estimate moments from one file, or several trials"
     )
     _add_files(e, "+", "several files of one shape are trials")
-    e.add_argument("--n-max", type=int, help="highest order (default 6; of a dimension 2)")
-    e.add_argument("--dimension", action="store_true", help="print nothing else")
+    e.add_argument("--n-max", type=int, help="highest order (default 6, a dimension 2)")
+    e.add_argument(
+        "--dimension", action="store_true", help="print the dimension and nothing else"
+    )
     e.add_argument("--method", default="auto", help=f"one of {', '.join(METHODS)}")
     e.add_argument("--center", action="store_true", help="remove the mean over inputs")
     e.add_argument(
@@ -75,7 +78,7 @@ def _add_estimate(commands):
     e.add_argument("--jobs", type=int, help="number of threads (default: all cores)")
     e.add_argument("--stream", action="store_true", help="read a few rows at a time")
     e.add_argument("--checkpoint", metavar="FILE", help="of a stream, to go on from there")
-    e.add_argument("--plot", metavar="PNG", help="draw moments and dimensions into a file")
+    e.add_argument("--plot", metavar="PICTURE", help="draw it into a .png, .pdf or .svg")
 
 
 def _population(text):
@@ -105,7 +108,7 @@ def _add_files(parser, number, text):
     flag = dict(action="store_true")
     parser.add_argument("--trials", help="a three-dimensional array holds trials", **flag)
     _add_choice(parser, "header", "the first line of a table is names", "is numbers")
-    _add_choice(parser, "index", "its first column is to be left out", "is a feature")
+    _add_choice(parser, "index", "the first column of a table is names", "is a feature")
     parser.add_argument("--seed", type=int, default=0, help=_SEED)
     parser.add_argument("--json", help="print JSON instead of text", **flag)
 
@@ -338,6 +341,8 @@ def _estimate(arguments):
         arguments.n_max = 2 if arguments.dimension else 6
     if arguments.checkpoint and not arguments.stream:
         raise ValueError("--checkpoint belongs to --stream")
+    if arguments.plot:
+        _check_plot(arguments.plot)
     try:
         result, data = (_streamed if arguments.stream else _all_at_once)(arguments)
     except (ValueError, TypeError) as error:
@@ -385,6 +390,7 @@ def _align(arguments):
         known = "|".join(map(re.escape, words))
         message = re.sub(rf"\b({known})\b", lambda m: words[m[0]], str(error))
         raise ValueError(message) from None
+    result = replace(result, names=tuple(_names(arguments)))
     _print(json.dumps(result.to_dict(), indent=1) if arguments.json else str(result))
 
 # %% ../nbs/27_command_line.ipynb #e5e15c22
@@ -399,7 +405,7 @@ _WORDS = {
     r"\bNone means infinite": "inf means infinite",
     r"; None means all cores": "",
     r"\bcolumn_groups\b": "--column-groups",
-    r"\bgroups(?= has shape)": "--groups",
+    r"(?<!-)\bgroups(?= has shape)": "--groups",
 }
 
 
@@ -468,6 +474,21 @@ def _draw_sweep(ax, data, arguments):
     ax.legend()
 
 # %% ../nbs/27_command_line.ipynb #a7a4c7d3
+def _check_plot(path):
+    "Refuse before the work a plot that cannot be drawn after it."
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ValueError(
+            "--plot needs matplotlib: pip install 'spectral_moments[plot]'"
+        ) from None
+    ending, folder = Path(path).suffix[1:].lower() or "png", Path(path).parent
+    if ending not in Figure().canvas.get_supported_filetypes():
+        raise ValueError(f"{path}: no picture ends in .{ending}; use .png, .pdf or .svg")
+    if not folder.is_dir():
+        raise ValueError(f"{path}: there is no folder {folder}")
+
+
 def _plot(result, data, arguments):
     "Draw the estimate into a file, whatever display there is or is not."
     from spectral_moments.files import atomic_write
@@ -477,10 +498,6 @@ def _plot(result, data, arguments):
         figure = _draw(result, data, arguments)
         with atomic_write(path) as file:
             figure.savefig(file, format=Path(path).suffix[1:] or "png", dpi=150)
-    except ImportError:
-        raise ValueError(
-            "--plot needs matplotlib: pip install 'spectral_moments[plot]'"
-        ) from None
     except Exception as error:
         reason = getattr(error, "strerror", None) or error
         raise ValueError(f"{path}: the plot could not be drawn ({reason})") from None

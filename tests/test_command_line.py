@@ -154,27 +154,46 @@ def test_a_failing_plot_does_not_lose_the_estimate(tmp_path, capsys, monkeypatch
     old = tmp_path / "old.png"
     old.write_bytes(b"old")
     (tmp_path / "folder.png").mkdir()
-    for plot in ("no/plot.png", "plot.xyz", "folder.png"):
-        assert main([*call, str(tmp_path / plot)]) == 2
-        said = capsys.readouterr()
-        assert re.fullmatch(TABLE, said.out)
-        assert f"{plot}: the plot could not be drawn" in said.err
-        assert said.err.count("\n") == 1
+    assert main([*call, str(tmp_path / "folder.png")]) == 2
+    said = capsys.readouterr()
+    assert re.fullmatch(TABLE, said.out) and said.err.count("\n") == 1
+    assert "folder.png: the plot could not be drawn" in said.err
     from spectral_moments.results import Estimate
 
     with monkeypatch.context() as patch:
         patch.setattr(Estimate, "plot", lambda *_, **__: 1 / 0)
         assert main([*call, str(old)]) == 2
     assert re.fullmatch(TABLE, capsys.readouterr().out) and old.read_bytes() == b"old"
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "matplotlib.figure", None)
-        assert main([*call, str(old)]) == 2
-    said = capsys.readouterr()
-    assert re.fullmatch(TABLE, said.out) and "spectral_moments[plot]" in said.err
     monkeypatch.setenv("MPLBACKEND", "no such backend")
     assert main([*call, str(old)]) == 0
     assert old.read_bytes().startswith(b"\x89PNG")
     assert sorted(os.listdir(tmp_path)) == ["folder.png", "old.png", "phi.npy"]
+
+
+def test_a_plot_that_cannot_be_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
+    np.save(tmp_path / "phi.npy", PHI)
+    call = ["estimate", str(tmp_path / "phi.npy"), "--n-max", "2", "--plot"]
+    monkeypatch.setattr(command_line, "_all_at_once", lambda _: pytest.fail("it began"))
+    monkeypatch.setattr(command_line, "_streamed", lambda _: pytest.fail("it began"))
+    refused = {"plot.foo": r"ends in \.foo; use \.png", "no/plot.png": "there is no folder"}
+    for plot, reason in refused.items():
+        for more in ([], ["--stream"]):
+            assert main([*call, str(tmp_path / plot), *more]) == 2
+            said = capsys.readouterr()
+            assert not said.out and said.err.count("\n") == 1
+            assert re.search(f"{plot}: .*{reason}", said.err)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main([*call, str(tmp_path / "plot.png")]) == 2
+    said = capsys.readouterr()
+    assert not said.out and "spectral_moments[plot]" in said.err
+
+
+@pytest.mark.parametrize("name", ["plot.PNG", "plot", "plot.pdf", "plot.svg"])
+def test_plots_of_many_endings(tmp_path, name):
+    np.save(tmp_path / "phi.npy", PHI)
+    call = ["estimate", str(tmp_path / "phi.npy"), "--n-max", "2", "--plot"]
+    assert main([*call, str(tmp_path / name)]) == 0
+    assert (tmp_path / name).stat().st_size > 1000
 
 
 INTERRUPTED = """
@@ -444,7 +463,9 @@ def test_standard_input(tmp_path, capsys, monkeypatch):
     send(monkeypatch, (tmp_path / "a.npy").read_bytes())
     aligned = main(["align", "-", str(tmp_path / "a.npy"), "--shared-features", "--json"])
     assert aligned == 0
-    assert json.loads(capsys.readouterr().out)["value"] == pytest.approx(1)
+    told = json.loads(capsys.readouterr().out)
+    assert told["value"] == pytest.approx(1)
+    assert told["names"] == ["standard input", str(tmp_path / "a.npy")]
     monkeypatch.setattr(sys, "stdin", None)
     assert "standard input: is closed" in reason(capsys, "-")
 
@@ -498,6 +519,8 @@ def test_groups(tmp_path, capsys):
     np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
     said = reason(capsys, a, "--groups", tmp_path / "five.txt")
     assert "--groups has shape (25,); it must hold 20 labels" in said
+    said = reason(capsys, a, "--column-groups", tmp_path / "g.txt")
+    assert ": --column-groups has shape (20,); it must hold 25 labels" in said
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\xfa")
     assert "bytes.txt: the labels" in reason(capsys, a, "--groups", tmp_path / "bytes.txt")
     assert "no.txt: the labels" in reason(capsys, a, "--groups", tmp_path / "no.txt")
