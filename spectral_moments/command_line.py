@@ -357,7 +357,8 @@ def _estimate(arguments):
 def _told(result, arguments):
     "The answer as text or JSON."
     if not arguments.dimension:
-        return json.dumps(result.to_dict(), indent=1) if arguments.json else str(result)
+        told = result.to_dict()
+        return json.dumps(told, indent=1) if arguments.json else _noted(str(result))
     whole = result.to_dict()
     if arguments.json:
         parts = ("dimension", "shape", "center", "notes")
@@ -366,7 +367,13 @@ def _told(result, arguments):
     line = f"dimension {value:.4g} +- {error:.2g}"
     if whole["dimension"]["value"] is None:
         line = "dimension unknown: m(2), or m(2) without one row, is not positive"
-    return "\n".join([line, *(f"- {note}" for note in result.notes)])
+    return _noted("\n".join([line, *(f"- {note}" for note in result.notes)]))
+
+
+def _noted(text):
+    "A table whose notes speak of the options of the command line."
+    lines = text.splitlines()
+    return "\n".join(_with_options(x) if x.startswith("- ") else x for x in lines)
 
 # %% ../nbs/27_command_line.ipynb #7dbddfa6
 def _align(arguments):
@@ -416,9 +423,14 @@ def _in_options(error, arguments):
     known = [f"{name}: " for name in known if name]
     if text.startswith(("files ", "--stream: ", "-: ", *known)):
         return text
+    return f"{', '.join(files)}: {_with_options(text)}"
+
+
+def _with_options(text):
+    "Words of the library as those of the command line."
     for word, option in _WORDS.items():
         text = re.sub(word, option, text)
-    return f"{', '.join(files)}: {text}"
+    return text
 
 # %% ../nbs/27_command_line.ipynb #a4e613e8
 def _draw(result, data, arguments):
@@ -512,12 +524,18 @@ def _simulate(arguments):
 
     if Path(arguments.output).suffix.lower() != ".npy":
         raise ValueError(f"{arguments.output}: the ending must be .npy")
-    if arguments.process == "rbf":
-        process = sm.RBF(arguments.dim, kernel_cov=arguments.scale)
-    else:
-        process = sm.Linear(arguments.dim, scale=arguments.scale)
-    phi = process.sample(arguments.rows, arguments.columns, random_state=arguments.seed)
-    moments = process.moments(arguments.n_max)
+    try:
+        if arguments.process == "rbf":
+            process = sm.RBF(arguments.dim, kernel_cov=arguments.scale)
+        else:
+            process = sm.Linear(arguments.dim, scale=arguments.scale)
+        phi = process.sample(arguments.rows, arguments.columns, arguments.seed)
+        moments = process.moments(arguments.n_max)
+    except ValueError as error:
+        words = {"P": "rows", "Q": "columns", "kernel_cov": "scale", "n_max": "n-max"}
+        words |= {"dim": "dim", "scale": "scale", "random_state": "seed"}
+        named = re.sub(r"^\w+", lambda m: f"--{words.get(m[0], m[0])}", str(error))
+        raise ValueError(named) from None
     try:
         with atomic_write(arguments.output) as file:
             np.save(file, phi)

@@ -727,3 +727,17 @@ def test_recipes(pantry, capsys):
             assert (code, complaint) == (0, "") and said, line
             count += 1
     assert count >= 18 and os.path.exists("moments.png") and os.path.exists("dimension.pdf")
+
+
+def test_notes_and_errors_speak_of_options(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", PHI[:5, :6] + 9)
+    for more in ([], ["--dimension"]):
+        assert main(["estimate", str(tmp_path / "a.npy"), "--n-max", "4", *more]) == 0
+        said = capsys.readouterr().out
+        assert "--center gives the moments" in said and "- --n-max = 4 is close" in said
+        assert "center=True" not in said and "--method" not in said
+    for option, value in (("--rows", -2), ("--columns", 0), ("--dim", 0), ("--n-max", 0)):
+        call = ["simulate", "rbf", str(tmp_path / "o.npy"), option, str(value)]
+        assert main(call) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"spectral-moments: {option} = {value} is too small")
