@@ -426,6 +426,13 @@ def _in_options(error, arguments):
     return f"{', '.join(files)}: {_with_options(text)}"
 
 
+def _as_flags(text):
+    "What is said of reading a file, in the words of the command line."
+    text = re.sub(r"(?<![\w(])(header|index)=True\b", r"--\1", text)
+    text = re.sub(r"(?<![\w(])(header|index)=False\b", r"--no-\1", text)
+    return re.sub(r"(?<![\w(])(key|header|index)=(?= |$)", r"--\1", text)
+
+
 def _with_options(text):
     "Words of the library as those of the command line."
     for word, option in _WORDS.items():
@@ -598,7 +605,7 @@ def _answer(argv):
         commands[arguments.command](arguments)
         return 0
     except (ValueError, TypeError, OSError, ImportError) as error:
-        _complain(error)
+        _complain(_as_flags(str(error)))
         return 2
     except MemoryError as error:
         _complain(str(error) or "needs more memory than there is")

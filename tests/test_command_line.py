@@ -279,7 +279,7 @@ def test_tables_of_data_frames(tmp_path):
     ]:
         np.testing.assert_array_equal(read(tmp_path, text, **options), frame.to_numpy())
         for choice in options:
-            with pytest.raises(ValueError, match=f"looks like an? {choice}.*--{choice}"):
+            with pytest.raises(ValueError, match=f"looks like an? {choice}.*{choice}=True"):
                 read(tmp_path, text)
     assert read(tmp_path, FRAME.to_csv(index=False), header=False).shape == (5, 3)
     assert read(tmp_path, NAMED.to_csv(), index=False).shape == (4, 4)
@@ -334,6 +334,8 @@ def bad(tmp_path):
     (tmp_path / "latin.csv").write_bytes(b"1,\xe9\n")
     (tmp_path / "ragged.csv").write_text("1,2\n3\n")
     (tmp_path / "words.csv").write_text("1,2\n3,x\n")
+    (tmp_path / "header.csv").write_text("0,1,2\n5,6,7\n8,9,5\n")
+    (tmp_path / "index.csv").write_text(",a,b\n0,5,6\n1,8,9\n")
     np.savez(tmp_path / "two.npz", a=PHI, b=PHI)
     (tmp_path / "folder.npy").mkdir()
     os.mkfifo(tmp_path / "fifo.npy")
@@ -375,6 +377,11 @@ def bad(tmp_path):
         (["fifo.npy"], "fifo.npy: is not a regular file"),
         (["phi.npy", "--seed", "-1"], "phi.npy: --seed = -1 is too small"),
         (["two.npz"], "two.npz: pass --key with one of a, b"),
+        (["header.csv"], "looks like a header; pass --header or --no-header"),
+        (
+            ["index.csv"],
+            "to_csv(index=False), or pass --index to leave it out, or --no-index",
+        ),
         (["two.npz", "--key", "c"], "has no array 'c', only a, b"),
         (["trials.npy"], "pass --trials"),
         (["phi.npy", "small.npy"], "different shapes"),
