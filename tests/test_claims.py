@@ -124,6 +124,7 @@ def test_open_claims_have_no_numbers():
 
 # --- helpers ------------------------------------------------------------------------------
 
+STUDIES = "main features inputs dim10 small_dim10 small_dim4 small_dim2".split()
 POPULATION = sm.Discrete([[1.0, -1.0], [2.0, 0.5]], feature_probs=[0.4, 0.6])
 ADA = sm.RBF(3, kernel_cov=0.25)
 
@@ -174,16 +175,7 @@ def _():
     mean = POPULATION.expectation(lambda phi: sm.increasing(phi, 3), 3, 3)
     same(mean, POPULATION.moments(3))
     off = []
-    names = (
-        "main",
-        "features",
-        "inputs",
-        "dim10",
-        "small_dim10",
-        "small_dim4",
-        "small_dim2",
-    )
-    for name in names:
+    for name in STUDIES:
         table = read_study(RESULTS / f"comparison_{name}.json")[1]
         t = table.where(method="increasing", quantity="moment", n=range(2, 8))
         off += list(abs(t.bias / t.bias_se))
@@ -1244,7 +1236,7 @@ def _():
 @claim("The only unbiased estimator")
 def _():
     errors = []
-    for name in ("main", "features", "inputs", "dim10", "small_dim10", "small_dim4"):
+    for name in STUDIES:
         table = read_study(RESULTS / f"comparison_{name}.json")[1]
         for method in ("naive", "kv_row", "kv_col"):
             t = table.where(method=method, quantity="moment", n=range(2, 8))
