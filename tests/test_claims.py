@@ -124,7 +124,7 @@ def test_open_claims_have_no_numbers():
 
 # --- helpers ------------------------------------------------------------------------------
 
-STUDIES = "main features inputs dim10 small_dim10 small_dim4 small_dim2".split()
+STUDIES = ["main", "features", "inputs", "dim10", "small_dim10", "small_dim4", "small_dim2"]
 POPULATION = sm.Discrete([[1.0, -1.0], [2.0, 0.5]], feature_probs=[0.4, 0.6])
 ADA = sm.RBF(3, kernel_cov=0.25)
 
