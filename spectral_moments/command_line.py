@@ -18,6 +18,7 @@ import sys
 import time
 import warnings
 import zipfile
+from dataclasses import replace
 from itertools import chain, zip_longest
 from pathlib import Path
 
@@ -59,8 +60,10 @@ def _add_estimate(commands):
         "estimate", help="estimate moments from one file, or several trials"
     )
     _add_files(e, "+", "several files of one shape are trials")
-    e.add_argument("--n-max", type=int, help="highest order (default 6; of a dimension 2)")
-    e.add_argument("--dimension", action="store_true", help="print nothing else")
+    e.add_argument("--n-max", type=int, help="highest order (default 6, a dimension 2)")
+    e.add_argument(
+        "--dimension", action="store_true", help="print the dimension and nothing else"
+    )
     e.add_argument("--method", default="auto", help=f"one of {', '.join(METHODS)}")
     e.add_argument("--center", action="store_true", help="remove the mean over inputs")
     e.add_argument(
@@ -75,7 +78,7 @@ def _add_estimate(commands):
     e.add_argument("--jobs", type=int, help="number of threads (default: all cores)")
     e.add_argument("--stream", action="store_true", help="read a few rows at a time")
     e.add_argument("--checkpoint", metavar="FILE", help="of a stream, to go on from there")
-    e.add_argument("--plot", metavar="PNG", help="draw moments and dimensions into a file")
+    e.add_argument("--plot", metavar="PICTURE", help="draw it into a .png, .pdf or .svg")
 
 
 def _population(text):
@@ -105,7 +108,7 @@ def _add_files(parser, number, text):
     flag = dict(action="store_true")
     parser.add_argument("--trials", help="a three-dimensional array holds trials", **flag)
     _add_choice(parser, "header", "the first line of a table is names", "is numbers")
-    _add_choice(parser, "index", "its first column is to be left out", "is a feature")
+    _add_choice(parser, "index", "the first column of a table is names", "is a feature")
     parser.add_argument("--seed", type=int, default=0, help=_SEED)
     parser.add_argument("--json", help="print JSON instead of text", **flag)
 
@@ -338,6 +341,8 @@ def _estimate(arguments):
         arguments.n_max = 2 if arguments.dimension else 6
     if arguments.checkpoint and not arguments.stream:
         raise ValueError("--checkpoint belongs to --stream")
+    if arguments.plot:
+        _check_plot(arguments.plot)
     try:
         result, data = (_streamed if arguments.stream else _all_at_once)(arguments)
     except (ValueError, TypeError) as error:
@@ -352,7 +357,8 @@ def _estimate(arguments):
 def _told(result, arguments):
     "The answer as text or JSON."
     if not arguments.dimension:
-        return json.dumps(result.to_dict(), indent=1) if arguments.json else str(result)
+        told = result.to_dict()
+        return json.dumps(told, indent=1) if arguments.json else _noted(str(result))
     whole = result.to_dict()
     if arguments.json:
         parts = ("dimension", "shape", "center", "notes")
@@ -361,7 +367,13 @@ def _told(result, arguments):
     line = f"dimension {value:.4g} +- {error:.2g}"
     if whole["dimension"]["value"] is None:
         line = "dimension unknown: m(2), or m(2) without one row, is not positive"
-    return "\n".join([line, *(f"- {note}" for note in result.notes)])
+    return _noted("\n".join([line, *(f"- {note}" for note in result.notes)]))
+
+
+def _noted(text):
+    "A table whose notes speak of the options of the command line."
+    lines = text.splitlines()
+    return "\n".join(_with_options(x) if x.startswith("- ") else x for x in lines)
 
 # %% ../nbs/27_command_line.ipynb #7dbddfa6
 def _align(arguments):
@@ -385,6 +397,7 @@ def _align(arguments):
         known = "|".join(map(re.escape, words))
         message = re.sub(rf"\b({known})\b", lambda m: words[m[0]], str(error))
         raise ValueError(message) from None
+    result = replace(result, names=tuple(_names(arguments)))
     _print(json.dumps(result.to_dict(), indent=1) if arguments.json else str(result))
 
 # %% ../nbs/27_command_line.ipynb #e5e15c22
@@ -399,7 +412,7 @@ _WORDS = {
     r"\bNone means infinite": "inf means infinite",
     r"; None means all cores": "",
     r"\bcolumn_groups\b": "--column-groups",
-    r"\bgroups(?= has shape)": "--groups",
+    r"(?<!-)\bgroups(?= has shape)": "--groups",
 }
 
 
@@ -410,9 +423,21 @@ def _in_options(error, arguments):
     known = [f"{name}: " for name in known if name]
     if text.startswith(("files ", "--stream: ", "-: ", *known)):
         return text
+    return f"{', '.join(files)}: {_with_options(text)}"
+
+
+def _as_flags(text):
+    "What is said of reading a file, in the words of the command line."
+    text = re.sub(r"(?<![\w(])(header|index)=True\b", r"--\1", text)
+    text = re.sub(r"(?<![\w(])(header|index)=False\b", r"--no-\1", text)
+    return re.sub(r"(?<![\w(])(key|header|index)=(?= |$)", r"--\1", text)
+
+
+def _with_options(text):
+    "Words of the library as those of the command line."
     for word, option in _WORDS.items():
         text = re.sub(word, option, text)
-    return f"{', '.join(files)}: {text}"
+    return text
 
 # %% ../nbs/27_command_line.ipynb #a4e613e8
 def _draw(result, data, arguments):
@@ -468,6 +493,21 @@ def _draw_sweep(ax, data, arguments):
     ax.legend()
 
 # %% ../nbs/27_command_line.ipynb #a7a4c7d3
+def _check_plot(path):
+    "Refuse before the work a plot that cannot be drawn after it."
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise ValueError(
+            "--plot needs matplotlib: pip install 'spectral_moments[plot]'"
+        ) from None
+    ending, folder = Path(path).suffix[1:].lower() or "png", Path(path).parent
+    if ending not in Figure().canvas.get_supported_filetypes():
+        raise ValueError(f"{path}: no picture ends in .{ending}; use .png, .pdf or .svg")
+    if not folder.is_dir():
+        raise ValueError(f"{path}: there is no folder {folder}")
+
+
 def _plot(result, data, arguments):
     "Draw the estimate into a file, whatever display there is or is not."
     from spectral_moments.files import atomic_write
@@ -477,10 +517,6 @@ def _plot(result, data, arguments):
         figure = _draw(result, data, arguments)
         with atomic_write(path) as file:
             figure.savefig(file, format=Path(path).suffix[1:] or "png", dpi=150)
-    except ImportError:
-        raise ValueError(
-            "--plot needs matplotlib: pip install 'spectral_moments[plot]'"
-        ) from None
     except Exception as error:
         reason = getattr(error, "strerror", None) or error
         raise ValueError(f"{path}: the plot could not be drawn ({reason})") from None
@@ -495,12 +531,18 @@ def _simulate(arguments):
 
     if Path(arguments.output).suffix.lower() != ".npy":
         raise ValueError(f"{arguments.output}: the ending must be .npy")
-    if arguments.process == "rbf":
-        process = sm.RBF(arguments.dim, kernel_cov=arguments.scale)
-    else:
-        process = sm.Linear(arguments.dim, scale=arguments.scale)
-    phi = process.sample(arguments.rows, arguments.columns, random_state=arguments.seed)
-    moments = process.moments(arguments.n_max)
+    try:
+        if arguments.process == "rbf":
+            process = sm.RBF(arguments.dim, kernel_cov=arguments.scale)
+        else:
+            process = sm.Linear(arguments.dim, scale=arguments.scale)
+        phi = process.sample(arguments.rows, arguments.columns, arguments.seed)
+        moments = process.moments(arguments.n_max)
+    except ValueError as error:
+        words = {"P": "rows", "Q": "columns", "kernel_cov": "scale", "n_max": "n-max"}
+        words |= {"dim": "dim", "scale": "scale", "random_state": "seed"}
+        named = re.sub(r"^\w+", lambda m: f"--{words.get(m[0], m[0])}", str(error))
+        raise ValueError(named) from None
     try:
         with atomic_write(arguments.output) as file:
             np.save(file, phi)
@@ -563,7 +605,7 @@ def _answer(argv):
         commands[arguments.command](arguments)
         return 0
     except (ValueError, TypeError, OSError, ImportError) as error:
-        _complain(error)
+        _complain(_as_flags(str(error)))
         return 2
     except MemoryError as error:
         _complain(str(error) or "needs more memory than there is")

@@ -185,9 +185,9 @@ def _check_options(ending, key, header, index):
     "An error for options that this kind of file does not have."
     table = ending in (".csv", ".tsv")
     if key is not None and (table or ending in (".npy", ".parquet")):
-        raise ValueError("holds one array without a name; leave out --key")
+        raise ValueError("holds one array without a name; leave out key=")
     if (header, index) != (None, None) and not table:
-        raise ValueError("--header and --index are for .csv and .tsv files")
+        raise ValueError("header= and index= are for .csv and .tsv files")
 
 
 def _check_size(promised, stored, most=1100):
@@ -204,7 +204,7 @@ def _pick(key, names):
     if not names:
         raise ValueError("holds no arrays")
     if key is None and len(names) > 1:
-        raise ValueError(f"pass --key with one of {known}")
+        raise ValueError(f"pass key= with one of {known}")
     if key is not None and key not in names:
         raise ValueError(f"has no array {key!r}, only {known}")
     return names[0] if key is None else key
@@ -448,7 +448,7 @@ def _not_a_number(number, fields, values, first, separator):
     short = field if len(field) <= 20 else field[:20] + "..."
     hint = f"is {separator!r} the separator?"
     if len(values) > 1 and (values[0] is None or first):
-        hint += " Or pass --header or --index if the first line or column is names."
+        hint += " Or pass header=True or index=True if the first line or column is names."
     return ValueError(f"{short!r} in line {number} is not a number; {hint}")
 
 
@@ -467,7 +467,7 @@ def _is_header(fields):
     if _counts(fields):
         raise ValueError(
             f"the first line {','.join(fields)[:20]!r} looks like a header; "
-            "pass --header or --no-header"
+            "pass header=True or header=False"
         )
     values = [_value(field) for field in fields]
     if fields and (values[0] is None or np.isnan(values[0])) and _counts(fields[1:]):
@@ -490,8 +490,8 @@ def _refuse_index(names, firsts, rows):
     if unnamed or counted or (len(rows) > 2 and _counts(firsts)):
         raise ValueError(
             "the first column looks like an index; write the table without it, for "
-            "instance by to_csv(index=False), or pass --index to leave it out, or "
-            "--no-index to keep it"
+            "instance by to_csv(index=False), or pass index=True to leave it out, "
+            "or index=False to keep it"
         )
 
 # %% ../nbs/29_files.ipynb #5c17b933
@@ -521,7 +521,7 @@ def _zarr_data(path, key):
     found = _library("zarr").open(str(path), mode="r")
     if hasattr(found, "shape"):
         if key is not None:
-            raise ValueError("holds one array without a name; leave out --key")
+            raise ValueError("holds one array without a name; leave out key=")
     else:
         found = found[_pick(key, sorted(name for name, _ in found.arrays()))]
     stored = sum(file.stat().st_size for file in path.rglob("*") if file.is_file())

@@ -154,27 +154,46 @@ def test_a_failing_plot_does_not_lose_the_estimate(tmp_path, capsys, monkeypatch
     old = tmp_path / "old.png"
     old.write_bytes(b"old")
     (tmp_path / "folder.png").mkdir()
-    for plot in ("no/plot.png", "plot.xyz", "folder.png"):
-        assert main([*call, str(tmp_path / plot)]) == 2
-        said = capsys.readouterr()
-        assert re.fullmatch(TABLE, said.out)
-        assert f"{plot}: the plot could not be drawn" in said.err
-        assert said.err.count("\n") == 1
+    assert main([*call, str(tmp_path / "folder.png")]) == 2
+    said = capsys.readouterr()
+    assert re.fullmatch(TABLE, said.out) and said.err.count("\n") == 1
+    assert "folder.png: the plot could not be drawn" in said.err
     from spectral_moments.results import Estimate
 
     with monkeypatch.context() as patch:
         patch.setattr(Estimate, "plot", lambda *_, **__: 1 / 0)
         assert main([*call, str(old)]) == 2
     assert re.fullmatch(TABLE, capsys.readouterr().out) and old.read_bytes() == b"old"
-    with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "matplotlib.figure", None)
-        assert main([*call, str(old)]) == 2
-    said = capsys.readouterr()
-    assert re.fullmatch(TABLE, said.out) and "spectral_moments[plot]" in said.err
     monkeypatch.setenv("MPLBACKEND", "no such backend")
     assert main([*call, str(old)]) == 0
     assert old.read_bytes().startswith(b"\x89PNG")
     assert sorted(os.listdir(tmp_path)) == ["folder.png", "old.png", "phi.npy"]
+
+
+def test_a_plot_that_cannot_be_is_refused_before_the_work(tmp_path, capsys, monkeypatch):
+    np.save(tmp_path / "phi.npy", PHI)
+    call = ["estimate", str(tmp_path / "phi.npy"), "--n-max", "2", "--plot"]
+    monkeypatch.setattr(command_line, "_all_at_once", lambda _: pytest.fail("it began"))
+    monkeypatch.setattr(command_line, "_streamed", lambda _: pytest.fail("it began"))
+    refused = {"plot.foo": r"ends in \.foo; use \.png", "no/plot.png": "there is no folder"}
+    for plot, reason in refused.items():
+        for more in ([], ["--stream"]):
+            assert main([*call, str(tmp_path / plot), *more]) == 2
+            said = capsys.readouterr()
+            assert not said.out and said.err.count("\n") == 1
+            assert re.search(f"{plot}: .*{reason}", said.err)
+    monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    assert main([*call, str(tmp_path / "plot.png")]) == 2
+    said = capsys.readouterr()
+    assert not said.out and "spectral_moments[plot]" in said.err
+
+
+@pytest.mark.parametrize("name", ["plot.PNG", "plot", "plot.pdf", "plot.svg"])
+def test_plots_of_many_endings(tmp_path, name):
+    np.save(tmp_path / "phi.npy", PHI)
+    call = ["estimate", str(tmp_path / "phi.npy"), "--n-max", "2", "--plot"]
+    assert main([*call, str(tmp_path / name)]) == 0
+    assert (tmp_path / name).stat().st_size > 1000
 
 
 INTERRUPTED = """
@@ -260,7 +279,7 @@ def test_tables_of_data_frames(tmp_path):
     ]:
         np.testing.assert_array_equal(read(tmp_path, text, **options), frame.to_numpy())
         for choice in options:
-            with pytest.raises(ValueError, match=f"looks like an? {choice}.*--{choice}"):
+            with pytest.raises(ValueError, match=f"looks like an? {choice}.*{choice}=True"):
                 read(tmp_path, text)
     assert read(tmp_path, FRAME.to_csv(index=False), header=False).shape == (5, 3)
     assert read(tmp_path, NAMED.to_csv(), index=False).shape == (4, 4)
@@ -315,6 +334,8 @@ def bad(tmp_path):
     (tmp_path / "latin.csv").write_bytes(b"1,\xe9\n")
     (tmp_path / "ragged.csv").write_text("1,2\n3\n")
     (tmp_path / "words.csv").write_text("1,2\n3,x\n")
+    (tmp_path / "header.csv").write_text("0,1,2\n5,6,7\n8,9,5\n")
+    (tmp_path / "index.csv").write_text(",a,b\n0,5,6\n1,8,9\n")
     np.savez(tmp_path / "two.npz", a=PHI, b=PHI)
     (tmp_path / "folder.npy").mkdir()
     os.mkfifo(tmp_path / "fifo.npy")
@@ -356,6 +377,11 @@ def bad(tmp_path):
         (["fifo.npy"], "fifo.npy: is not a regular file"),
         (["phi.npy", "--seed", "-1"], "phi.npy: --seed = -1 is too small"),
         (["two.npz"], "two.npz: pass --key with one of a, b"),
+        (["header.csv"], "looks like a header; pass --header or --no-header"),
+        (
+            ["index.csv"],
+            "to_csv(index=False), or pass --index to leave it out, or --no-index",
+        ),
         (["two.npz", "--key", "c"], "has no array 'c', only a, b"),
         (["trials.npy"], "pass --trials"),
         (["phi.npy", "small.npy"], "different shapes"),
@@ -444,7 +470,9 @@ def test_standard_input(tmp_path, capsys, monkeypatch):
     send(monkeypatch, (tmp_path / "a.npy").read_bytes())
     aligned = main(["align", "-", str(tmp_path / "a.npy"), "--shared-features", "--json"])
     assert aligned == 0
-    assert json.loads(capsys.readouterr().out)["value"] == pytest.approx(1)
+    told = json.loads(capsys.readouterr().out)
+    assert told["value"] == pytest.approx(1)
+    assert told["names"] == ["standard input", str(tmp_path / "a.npy")]
     monkeypatch.setattr(sys, "stdin", None)
     assert "standard input: is closed" in reason(capsys, "-")
 
@@ -498,6 +526,8 @@ def test_groups(tmp_path, capsys):
     np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
     said = reason(capsys, a, "--groups", tmp_path / "five.txt")
     assert "--groups has shape (25,); it must hold 20 labels" in said
+    said = reason(capsys, a, "--column-groups", tmp_path / "g.txt")
+    assert ": --column-groups has shape (20,); it must hold 25 labels" in said
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\xfa")
     assert "bytes.txt: the labels" in reason(capsys, a, "--groups", tmp_path / "bytes.txt")
     assert "no.txt: the labels" in reason(capsys, a, "--groups", tmp_path / "no.txt")
@@ -704,3 +734,17 @@ def test_recipes(pantry, capsys):
             assert (code, complaint) == (0, "") and said, line
             count += 1
     assert count >= 18 and os.path.exists("moments.png") and os.path.exists("dimension.pdf")
+
+
+def test_notes_and_errors_speak_of_options(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", PHI[:5, :6] + 9)
+    for more in ([], ["--dimension"]):
+        assert main(["estimate", str(tmp_path / "a.npy"), "--n-max", "4", *more]) == 0
+        said = capsys.readouterr().out
+        assert "--center gives the moments" in said and "- --n-max = 4 is close" in said
+        assert "center=True" not in said and "--method" not in said
+    for option, value in (("--rows", -2), ("--columns", 0), ("--dim", 0), ("--n-max", 0)):
+        call = ["simulate", "rbf", str(tmp_path / "o.npy"), option, str(value)]
+        assert main(call) == 2
+        said = capsys.readouterr().err
+        assert said.startswith(f"spectral-moments: {option} = {value} is too small")

@@ -242,7 +242,7 @@ def test_matlab_types(tmp_path, dtype, compressed):
     for name in ("thin", "nothing", "z"):
         found = load_matrix(tmp_path / "x.mat", name)
         np.testing.assert_array_equal(found, expected[name].toarray())
-    with pytest.raises(ValueError, match="pass --key with one of x, y, trials, thin"):
+    with pytest.raises(ValueError, match="pass key= with one of x, y, trials, thin"):
         load_matrix(tmp_path / "x.mat")
     with pytest.raises(ValueError, match="has no array 'cell'"):
         load_matrix(tmp_path / "x.mat", "cell")
@@ -285,7 +285,7 @@ def test_zarr_groups(tmp_path):
     for name in ("a", "b"):
         group[name] = PHI if name == "a" else -PHI
     np.testing.assert_array_equal(load_matrix(tmp_path / "x.zarr", "b"), -PHI)
-    with pytest.raises(ValueError, match="pass --key with one of a, b"):
+    with pytest.raises(ValueError, match="pass key= with one of a, b"):
         load_matrix(tmp_path / "x.zarr")
 
 
@@ -478,8 +478,8 @@ def test_pipes_that_hold_nothing_of_use(read):
         (b"1,\xe9\n", {}, "cannot be read"),
         (bytes_of(PHI)[:-1], {}, "promises"),
         (bytes_of(PHI)[:30], {}, "cannot be read|header"),
-        (bytes_of(PHI), dict(header=True), "--header and --index are for"),
-        (bytes_of(PHI), dict(key="x"), "leave out --key"),
+        (bytes_of(PHI), dict(header=True), "header= and index= are for"),
+        (bytes_of(PHI), dict(key="x"), "leave out key="),
     ]:
         with pytest.raises(ValueError, match=f"standard input: .*({reason})"):
             read(opened(content), **options)
