@@ -69,6 +69,9 @@ class Bounds(NamedTuple):
     low: float
     high: float
 
+    def __str__(self):
+        return f"{self.low:.4g} .. {self.high:.4g}"
+
 
 def _boxes(moments, level):
     "Intervals that hold all moments at once with probability `level` (Bonferroni)."
@@ -186,7 +189,7 @@ def effective_dimension(
 def _moment_problem(objective, rows, low, high):
     "Smallest and largest `objective @ nu` with low <= rows @ nu <= high, nu >= 0."
     unit = np.maximum(high, np.finfo(float).tiny)[:, None]  # every row on its own scale
-    size = objective.max()
+    size = abs(objective).max() or 1.0
     A = np.vstack([rows / unit, -rows / unit])
     b = np.concatenate([high, -low]) / np.tile(unit[:, 0], 2)
     ends = [_solve(sign * objective / size, A_ub=A, b_ub=b) for sign in (1, -1)]
