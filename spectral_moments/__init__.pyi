@@ -1141,9 +1141,11 @@ class Spectrum:
     grid
         points s, increasing from 0
     trace
-        how much of m(1) lies at each point
+        how much of m(1) the fit has at each point
     est
         the estimate that was fitted
+    even
+        of the most even measure; or None
 
     Examples
     --------
@@ -1160,13 +1162,14 @@ class Spectrum:
     grid: Floats
     trace: Floats
     est: Any
+    even: Floats
     @property
     def moments(self) -> Floats:
         """The feasible moments, `values`.
         """
     @property
     def measure(self) -> tuple[Floats, Floats]:
-        """(eigenvalues, how many of each); a trace at zero has no number and is left out.
+        """(eigenvalues, how many of each), most even; a trace at zero has no number.
         """
     def interval(self, level: float = ...) -> tuple[Floats, Floats]:
         """Intervals for the moments, on the scale of the n-th root; never below zero.

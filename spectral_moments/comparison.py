@@ -554,6 +554,7 @@ def draw_moments(
     moment, root = (main.where(quantity=name) for name in ("moment", "root"))
     draw_column(axes[0, 0], moment, "mean", power=1, methods=TEN)
     draw_column(axes[0, 1], moment, "mse", power=2, methods=TEN)
+    axes[0, 1].plot([], [], **line("truth"))  # for the legend
     look = dict(methods={"increasing": "increasing_10"}, mfc="w", linestyle="--")
     for ax, column in zip(axes[1], ("mean", "mse")):
         draw_column(ax, root, column, methods=TEN)
@@ -570,7 +571,8 @@ def draw_moments(
     axes[0, 1].set(ylabel=r"mean squared error $/\, m(n)^2$", yscale="log")
     axes[1, 0].set(ylabel=r"$\hat m(n)^{1/n}$", xlabel="order $n$")
     axes[1, 1].set(ylabel="mean squared error", xlabel="order $n$", yscale="log")
-    axes[0, 0].legend(fontsize=8)
+    axes[0, 1].legend(fontsize=8, ncols=2, loc="upper left")
+    axes[0, 1].set_ylim(top=axes[0, 1].get_ylim()[1] * 1e3)
     name_panels(axes, ("moments", "their error", "roots", "their error"))
 
 

@@ -16,6 +16,7 @@ from spectral_moments.moment_problem import (
     checked_moments,
     moment_grid,
     moments_and_covariance,
+    most_even,
     positive_number,
     spectral_measure,
     upper_end,
@@ -73,8 +74,10 @@ def feasible(
     copies = m / unit + SMOOTHING * np.concatenate([noise, -noise]) @ root.T
     fits = [nearest_point(y, rows / unit[:, None], root) for y in copies]
     nu, H = (np.mean(x, axis=0) for x in zip(*fits))
-    H = H * unit[:, None] / unit
-    return Spectrum(rows @ nu, stderr, C, H @ C @ H.T, upper * s, upper * nu, est)
+    H, fit = H * unit[:, None] / unit, rows @ nu
+    width = np.append(0, np.diff([0, *(s[1:-1] + s[2:]) / 2, 1]))
+    even = upper * most_even(fit, unit, rows, root, width)
+    return Spectrum(fit, stderr, C, H @ C @ H.T, upper * s, upper * nu, est, even)
 
 # %% ../nbs/12_spectrum.ipynb #0fb43628
 def recover_eigenvalues(

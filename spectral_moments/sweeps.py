@@ -59,6 +59,15 @@ class Sweep:
         mean = np.mean(1 / self.values, axis=1)
         return np.where(mean > 0, 1 / np.where(mean > 0, mean, 1), np.inf)
 
+    def __str__(self):
+        lines = [f"Dimension of random submatrices, {self.values.shape[1]} of each size"]
+        lines.append("rows x columns      mean  10% lie below  90% lie below")
+        high, low = np.quantile(1 / self.values, [0.1, 0.9], axis=1)
+        for shape, mean, *ends in zip(self.shapes, self.means, low, high):
+            ends = "".join(f"{1 / x if x > 0 else np.inf:15.4g}" for x in ends)
+            lines.append(f"{'{} x {}'.format(*shape):>14}{mean:10.4g}{ends}")
+        return "\n".join([*lines, f"{'the whole':>14}{self.whole:10.4g}"])
+
     def plot(
         self,
         ax=None,  # matplotlib axes; None makes new ones

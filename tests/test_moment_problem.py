@@ -252,6 +252,21 @@ def test_spectral_functions_between_bounds(eigenvalues, k, which):
     assert low <= truth + 1e-6 * abs(truth) and truth <= high + 1e-6 * abs(truth)
 
 
+@pytest.mark.parametrize("rank", [None, 50])
+@pytest.mark.parametrize("power", [0.5, 1.5, 2.0, 3.5])
+def test_a_function_upside_down_has_its_bounds_upside_down(rank, power):
+    est = estimate(RBF(2).sample(40, 60, 1), 4)
+    low, high = spectral_bounds(est, lambda s: s**power, rank=rank)
+    turned = spectral_bounds(est, lambda s: -(s**power), rank=rank)
+    assert low < high and turned.low < turned.high
+    np.testing.assert_allclose(turned, (-high, -low), rtol=1e-5)
+    assert spectral_bounds(est, lambda s: 0 * s, rank=rank) == (0, 0)
+
+
+def test_bounds_print_shortly():
+    assert str(Bounds(0.123456, 2.0)) == "0.1235 .. 2"
+
+
 def test_rank_makes_the_entropy_finite():
     eigenvalues = np.geomspace(1, 0.05, 20)
     m, total = power_sums(eigenvalues, 5), eigenvalues.sum()

@@ -13,7 +13,12 @@ from hypothesis import strategies as st
 
 import spectral_moments as sm
 from spectral_moments import EstimateWarning, all_cycles
-from spectral_moments.moment_problem import moment_grid, moments_and_covariance
+from spectral_moments.moment_problem import (
+    Spectrum,
+    moment_grid,
+    moments_and_covariance,
+    most_even,
+)
 from spectral_moments.operators import Linear, power_sums
 from spectral_moments.rbf import RBF
 from spectral_moments.spectrum import (
@@ -301,6 +306,35 @@ def test_recovery_without_count_and_upper():
         recover_eigenvalues(est, 3, weights=np.ones(4))
 
 
+@pytest.mark.parametrize("process", [RBF(3), Linear(6), sm.PowerLaw(1.0), sm.ReLU(4)])
+def test_the_most_even_measure_nearly_has_the_moments(process):
+    est, n = estimate(process.sample(60, 80, 1), 6), np.arange(6)
+    found = feasible(est)
+    assert (found.even >= 0).all() and found.even[0] == 0
+    miss = found.grid ** n[:, None] @ found.even - found.values
+    assert (abs(miss) < found.stderr).all()
+    points = lambda trace: (trace > 1e-3 * trace.max()).sum()
+    assert points(found.even) > points(found.trace)
+
+
+def test_the_most_even_measure_of_sharp_moments_is_near_the_truth():
+    for process in (Linear(5), sm.PowerLaw(1.0)):
+        truth = process.eigenvalues(5)
+        one = feasible(with_errors(process.moments(7), 1e-6)).eigenvalues(5)
+        assert abs(one - truth).sum() < 0.05 * truth.sum()
+
+
+def test_with_the_trace_alone_eigenvalues_form_a_geometric_sequence():
+    s = moment_grid(150)
+    width = np.append(0, np.diff([0, *(s[1:-1] + s[2:]) / 2, 1]))
+    one = np.ones(1)
+    even = most_even(7 * one, 0.1 * one, np.ones((1, len(s))), np.eye(1), width)
+    np.testing.assert_allclose(even, 7 * width, rtol=1e-9)
+    spectrum = Spectrum(7 * one, one, np.eye(1), np.eye(1), s, even)
+    found = spectrum.eigenvalues(12)
+    np.testing.assert_allclose(found[1:] / found[:-1], np.exp(-1 / 7), rtol=0.02)
+
+
 # --- plots ---
 
 
@@ -318,6 +352,7 @@ def test_plots_of_spectrum_and_dimension():
     assert sweep.values.shape == (2, 5) and sweep.shapes == [(18, 24), (36, 48)]
     assert sweep.whole == pytest.approx(np.divide(*all_cycles(phi, 2) ** [2, 1]))
     assert len(sweep.plot().get_xticks()) == 2
+    assert str(sweep).split("\n")[2].split()[:3] == ["18", "x", "24"]
     with pytest.raises(ValueError, match="not usable"):
         plot_dimensions(SimpleNamespace(values=np.ones(3), stderr=2 * np.ones(3)))
     plt.close("all")
