@@ -4,14 +4,12 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'ALIASES', 'LEAST', 'PRODUCTS', 'MOST', 'ERRORS', 'CHEAP', 'RUNS', 'ROUNDS', 'TOLERANCE', 'PAIRINGS',
-           'LOST', 'NEGLIGIBLE', 'FAINT', 'KEPT', 'LARGEST', 'budget', 'price', 'choose', 'Covariances',
-           'sampled_covariances', 'stream_estimate', 'estimate', 'naive', 'kong_valiant', 'increasing', 'all_cycles',
-           'sketched']
+           'LOST', 'NEGLIGIBLE', 'FAINT', 'KEPT', 'LARGEST', 'choose', 'stream_estimate', 'estimate', 'naive',
+           'kong_valiant', 'increasing', 'all_cycles', 'sketched']
 
 # %% ../nbs/11_estimation.ipynb #2b7bee57
 import math
 from dataclasses import replace
-from typing import NamedTuple
 
 import numpy as np
 
@@ -31,16 +29,16 @@ from spectral_moments.reduction import (
     Reduced,
     Sides,
     by_pairs,
-    jackknife_covariance,
+    jackknife,
     reduce,
     trial_splits,
 )
 from .results import Estimate, warn_all
 from spectral_moments.sources import (
     Source,
+    at_home,
     look,
     namespace,
-    at_home,
     open_source,
     tensor_trials,
 )
@@ -50,32 +48,10 @@ from .uncertainty import doubts, few_carry
 #: names of the methods, and the words that users of the package `dimensionality` know
 METHODS = ("auto", *FAMILIES)
 ALIASES = {"both": "auto", "row": "kv_row", "col": "kv_col"}
-LEAST, PRODUCTS, MOST = 2e10, 100, 3e11  # the budget of `auto`, in multiply-adds
+LEAST, PRODUCTS, MOST = 2e10, 100, 3e11  # `auto` spends so many products, within limits
 ERRORS = 3.5  # what a value with its error costs, in values
 CHEAP = 3e8  # multiply-adds of a view up to which the errors come from four of them
 RUNS = 10  # views of a family whose cycles depend on the order, or of random pairs
-
-
-def budget(
-    P,  # number of rows
-    Q,  # number of columns
-):  # float
-    "Multiply-adds that `auto` spends: a hundred Gram products, within limits."
-    short, long = sorted((P, Q))
-    return min(max(LEAST, PRODUCTS * short**2 * long), MOST)
-
-
-def price(
-    name,  # of a family
-    n_max,  # highest order
-    shape,  # (T, P, Q)
-    *,
-    center=False,  # whether the family removes the mean
-    pairs=False,  # whether differences of pairs do
-):  # float
-    "Multiply-adds of one view."
-    T, P, Q = shape
-    return FAMILIES[name].cost(n_max, T, P // 2 if pairs else P, Q, center and not pairs)
 
 # %% ../nbs/11_estimation.ipynb #3f847690
 def choose(
@@ -87,55 +63,55 @@ def choose(
     whole=True,  # whether the matrix may be held in one piece
     walks=("increasing", "blocks"),  # families for what is beyond all cycles
 ):  # (list with the name of the family for each order, number of views of the last)
-    "Which family estimates which order, by price, errors included."
+    "Which family estimates which order, by price in multiply-adds, errors included."
     T, P, Q = shape
+    price = lambda name, n, pairs: FAMILIES[name].cost(
+        n, T, P // 2 if pairs else P, Q, center and not pairs
+    )
+    left = np.clip(PRODUCTS * P * Q * min(P, Q), LEAST, MOST) / ERRORS
     pairs = center and not complete
     views = max(len(trial_splits(T, np.random.default_rng(0))), RUNS if pairs else 1)
-    left, highest = budget(P, Q) / ERRORS, 0
-    while whole and highest < min(n_max, 4 if center and complete else 5):
-        cost = views * price("all_cycles", highest + 1, shape, center=center, pairs=pairs)
-        if cost > left:
-            break
-        highest += 1
-    names = ["all_cycles"] * highest
-    if highest == n_max:
+    most = min(n_max, 4 if center and complete else 5) if whole else 0
+    dear = (n for n in range(most) if views * price("all_cycles", n + 1, pairs) > left)
+    highest = next(dear, most)
+    names, others = ["all_cycles"] * highest, n_max - highest
+    if not others:
         return names, views
     for name in walks:
         most = LEAST / ERRORS if name == "increasing" else left
-        one = price(name, n_max, shape, pairs=center)
+        one = price(name, n_max, center)
         if whole and one <= most:
             worth = int(np.clip(2 * (n_max - 3), 1, RUNS))  # low orders hardly depend on it
-            return names + [name] * (n_max - highest), int(np.clip(most / one, 1, worth))
-    return names + ["sketched"] * (n_max - highest), None
+            return names + [name] * others, int(np.clip(most / one, 1, worth))
+    return names + ["sketched"] * others, None
 
 # %% ../nbs/11_estimation.ipynb #58fffd5c
-def _check_side(values, size, name, side):
-    "Weights of rows or columns, or None."
-    if values is None:
-        return None
-    values = np.asarray(values)
-    if values.shape != (size,) or values.dtype.kind not in "buif":
-        raise ValueError(f"{name} must hold {size} numbers, one for each {side}")
-    values = values.astype(float)
-    if not np.isfinite(values).all() or values.min() < 0 or values.max() <= 0:
-        raise ValueError(f"{name} must be finite and not negative, and not all zero")
-    return values / values.max()
+def _checked_side(size, side, name, weights, labels):
+    "What is known of the rows or the columns: weights of at most one, numbers of groups."
+    if weights is not None:
+        weights = np.asarray(weights)
+        if weights.shape != (size,) or weights.dtype.kind not in "buif":
+            raise ValueError(
+                f"{side}_weights must hold {size} numbers, one for each {side}"
+            )
+        weights = weights.astype(float)
+        if not np.isfinite(weights).all() or weights.min() < 0 or weights.max() <= 0:
+            raise ValueError(
+                f"{side}_weights must be finite and not negative, and not all zero"
+            )
+        weights = weights / weights.max()
+    if labels is not None:
+        labels = np.asarray(labels)
+        if labels.shape != (size,):
+            raise ValueError(
+                f"{name} has shape {labels.shape}; it must hold {size} labels, "
+                f"one for each {side}"
+            )
+        labels = np.unique(labels, return_inverse=True)[1]
+    return Sides(weights, labels)
 
 
-def _check_groups(labels, size, name, side):
-    "Numbers of the groups of rows or columns, or None."
-    if labels is None:
-        return None
-    labels = np.asarray(labels)
-    if labels.shape != (size,):
-        raise ValueError(
-            f"{name} has shape {labels.shape}; it must hold {size} labels, "
-            f"one for each {side}"
-        )
-    return np.unique(labels, return_inverse=True)[1]
-
-
-def _check_population(population, shape):
+def _checked_population(population, shape):
     "Sizes of the populations of rows and columns."
     if population is None:
         return None, None
@@ -160,43 +136,37 @@ class _Call:
     "A call of the front door, checked: the one place where a combination is refused."
 
     def __init__(self, source, n_max, method, design=PLAIN):
-        self.source, self.design, self.center = source, design, design.center
-        T, P, Q = self.shape = source.shape
-        if not isinstance(method, str) or ALIASES.get(method, method) not in METHODS:
+        name = ALIASES.get(method, method) if isinstance(method, str) else None
+        if name not in METHODS:
             raise ValueError(
                 f"method = {method!r} is not known; use one of {', '.join(METHODS)}"
             )
-        self.method = ALIASES.get(method, method)
-        self.n_max = check_order(n_max, (P, Q))
-        # the inner loop of increasing cycles would take a tensor from its device
-        self.walks = ["blocks"] if source.place == "torch" else ["increasing", "blocks"]
-        center, rows, columns, population = design
-        finite = population != (None, None)
-        grouped = rows.groups is not None or columns.groups is not None
+        (P, Q), (center, rows, columns, population) = source.shape[1:], design
+        n_max, finite = check_order(n_max, (P, Q)), any(population)
         units, features = rows.units(P), columns.units(Q)
-        apart = center and (self.method == "auto" or FAMILIES[self.method].sampled)
-        need = 2 * self.n_max if apart else self.n_max  # a mean takes a second row
-        what = "rows" if rows.groups is None else "groups of rows"
+        grouped = rows.groups is not None or columns.groups is not None
+        apart = center and (name == "auto" or FAMILIES[name].sampled)
+        need = 2 * n_max if apart else n_max  # a mean takes a second row
         if units < need:
             raise ValueError(
-                f"n_max = {self.n_max} needs {need} distinct {what}"
+                f"n_max = {n_max} needs {need} distinct "
+                f"{'rows' if rows.groups is None else 'groups of rows'}"
                 f"{' with center=True' if apart else ''}, and there are {units}; "
                 "lower n_max"
             )
-        if features < self.n_max:
+        if features < n_max:
             raise ValueError(
-                f"n_max = {self.n_max} needs as many groups of columns, and there are "
+                f"n_max = {n_max} needs as many groups of columns, and there are "
                 f"{features}; lower n_max"
             )
-        name = "all_cycles" if finite else self.method
-        highest = name != "auto" and FAMILIES[name].highest
-        if highest and self.n_max > highest:
+        family = FAMILIES.get("all_cycles" if finite else name)
+        if family and family.highest and n_max > family.highest:
             raise ValueError(
-                f"n_max = {self.n_max} is larger than {highest}, the highest order of "
+                f"n_max = {n_max} is larger than {family.highest}, the highest order of "
                 "all cycles; lower n_max"
                 + ("" if finite else ", or use method='auto' or 'increasing'")
             )
-        if finite and (grouped or self.method not in ("auto", "all_cycles")):
+        if finite and (grouped or name not in ("auto", "all_cycles")):
             raise ValueError(
                 "population is known to all cycles only; use method='auto' without groups"
             )
@@ -205,27 +175,22 @@ class _Call:
                 "population and weights both say what the sample stands for; "
                 "give one of them"
             )
-        if grouped and self.method not in ("auto", "blocks"):
+        if grouped and name not in ("auto", "blocks"):
             raise ValueError(
-                f"method = {self.method!r} does not keep groups apart; "
-                "use 'auto' or 'blocks'"
+                f"method = {name!r} does not keep groups apart; use 'auto' or 'blocks'"
             )
-        if grouped:
-            self.method = "blocks"
-        if finite:
-            self.method = "all_cycles"
+        self.source, self.n_max, self.design = source, n_max, design
+        self.method = "blocks" if grouped else "all_cycles" if finite else name
+        # the inner loop of increasing cycles would take a tensor from its device
+        self.walks = ["blocks"] if source.place == "torch" else ["increasing", "blocks"]
 
-    def pairs(self, name, n_max):
-        "Whether a family needs random pairs of rows."
-        return by_pairs(name, n_max, self.source, self.design)
-
-    def plan(self, n_permutations):
+    def plan(self, n_permutations=None):
         "Which family for which order, and how many views of the last; None: until quiet."
         if self.method == "auto":
-            complete = self.design.complete(self.source)
-            options = dict(whole=self.source.place != "file", walks=self.walks)
-            options.update(center=self.center, complete=complete)
-            names, runs = choose(self.shape, self.n_max, **options)
+            options = dict(center=self.design.center, walks=self.walks)
+            options["complete"] = self.design.complete(self.source)
+            options["whole"] = self.source.place != "file"
+            names, runs = choose(self.source.shape, self.n_max, **options)
         else:
             names, runs = [self.method] * self.n_max, self.views(self.method, self.n_max)
         return names, runs if n_permutations is None else n_permutations
@@ -234,27 +199,27 @@ class _Call:
         "How many views of a family are worth their price."
         if FAMILIES[name].noisy:
             return None
-        return RUNS if FAMILIES[name].ordered or self.pairs(name, n_max) else 1
+        pairs = by_pairs(name, n_max, self.source, self.design)
+        return RUNS if FAMILIES[name].ordered or pairs else 1
 
 # %% ../nbs/11_estimation.ipynb #8905f6e7
 ROUNDS, TOLERANCE = 16, 0.25  # most rounds of a sketch; its noise over the error: fine
 PAIRINGS = 4  # least rounds if each has its own pairs of rows
 
 
-def _run(call, name, n_max, runs, stderr, rng, n_jobs, advance, errors=None):
-    "One family, for orders up to n_max."
-    options = {}
+def _run(call, name, n_max, runs, errors, **options):
+    "One family, for orders up to n_max; a sketch until its noise is below the errors."
+    source, design = call.source, call.design
     if FAMILIES[name].noisy and runs is None:
-        runs = 1
+        runs = 1 if errors is None else ROUNDS
         if errors is not None:
-            limit, runs = TOLERANCE * errors[:n_max], ROUNDS
-            least = PAIRINGS if call.pairs(name, n_max) else 1
-            quiet = lambda found: (np.sqrt(np.diag(found.noise)) <= limit).all()
+            least = PAIRINGS if by_pairs(name, n_max, source, design) else 1
+            noise = lambda found: np.sqrt(np.diag(found.noise))
+            quiet = lambda found: (noise(found) <= TOLERANCE * errors[:n_max]).all()
             options["enough"] = lambda found, views: views >= least and quiet(found)
-    if price("increasing", n_max, call.shape) <= CHEAP:
-        options["replicated"] = 4
-    options.update(runs=runs, replicates=stderr, rng=rng, n_jobs=n_jobs, advance=advance)
-    return reduce(call.source, name, n_max, call.design, **options)
+    cheap = FAMILIES["increasing"].cost(n_max, *source.shape, False) <= CHEAP
+    options.update(runs=runs, replicated=4 if cheap else 1)
+    return reduce(source, name, n_max, design, **options)
 
 # %% ../nbs/11_estimation.ipynb #7acdb4cf
 LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
@@ -272,165 +237,138 @@ def _typical(source, center):
 
 def _lost(found, source, center):
     "Orders in which rounding may have eaten the estimate."
-    if not found.rounding.any():
-        return []
-    known, n = ~np.isnan(found.values), np.arange(1, len(found.values) + 1)
-    least = LOST * abs(np.nan_to_num(found.values))
-    if (found.rounding > least).any():
-        least = np.maximum(least, NEGLIGIBLE * _typical(source, center) ** n)
-    return np.flatnonzero(known & (found.rounding > least)).tolist()
+    n = np.arange(1, len(found.values) + 1)
+    lost = found.rounding > LOST * abs(found.values)  # not if it is NaN
+    if lost.any():
+        lost &= found.rounding > NEGLIGIBLE * _typical(source, center) ** n
+    return np.flatnonzero(lost).tolist()
 
 
-def _found(call, names, runs, stderr, rng, n_jobs, advance, errors=None):
+def _found(call, names, runs, errors=None, **options):
     "A `Reduced`, the family of each order, and the orders lost to rounding."
-    results, auto, options = {}, call.method == "auto", (rng, n_jobs, advance, errors)
+    results = {}
     for name in dict.fromkeys(names):
         highest = call.n_max - names[::-1].index(name)
         mine = runs if name == names[-1] else call.views(name, highest)
-        results[name] = _run(call, name, highest, mine, stderr, *options)
-    lost = []
-    if "all_cycles" in results:
-        lost = _lost(results["all_cycles"], call.source, call.center)
-        lost = [n for n in lost if names[n] == "all_cycles"]
-    walk = call.walks[0]
-    if lost and auto and walk not in results:
-        results[walk] = _run(call, walk, int(max(lost)) + 1, RUNS, stderr, *options)
-    if lost and auto:
+        results[name] = _run(call, name, highest, mine, errors, **options)
+    lost = _lost(results[names[0]], call.source, call.design.center)
+    if lost and call.method == "auto":
+        walk = call.walks[0]
+        if walk not in results:
+            results[walk] = _run(call, walk, max(lost) + 1, RUNS, errors, **options)
         names = [walk if n in lost else name for n, name in enumerate(names)]
     found = _joined(results, names)
-    if not auto:
+    if call.method != "auto":
         found.values[lost] = np.nan
     return found, names, lost
 
 
 def _joined(results, names):
     "Results of several families as one, each order from its own."
-    whole, noise = [], None
+    whole = {}
     for field in ("values", "rows", "columns"):
         parts = [getattr(results[name], field) for name in names]
-        known = all(part is not None for part in parts)
-        whole.append(np.array([part[n] for n, part in enumerate(parts)]) if known else None)
+        if all(part is not None for part in parts):
+            whole[field] = np.array([part[n] for n, part in enumerate(parts)])
     for name, found in results.items():
         if found.noise is not None:
             mine = np.array(names) == name
-            noise = np.where(mine & mine[:, None], found.noise, 0)
-    return Reduced(*whole, noise=noise)
+            whole["noise"] = np.where(mine & mine[:, None], found.noise, 0)
+    return Reduced(**whole)
 
 # %% ../nbs/11_estimation.ipynb #e0b55298
 FAINT = 1e-250  # what is smaller may have lost products that fell out of range
 
 
-def _faint(values, source):
-    "Orders whose products may have fallen below the range of doubles."
-    n = np.arange(1, len(values) + 1)
-    faint = abs(np.nan_to_num(values, nan=1.0)) < FAINT
-    return faint & (2 * n * math.log2(source.smallest()) < -900) if faint.any() else faint
-
-
-def _rescaled(x, exponent, units=0):
+def _rescaled(x, exponent):
     "Numbers of orders 1..n_max in the units of the data; NaN beyond the range of doubles."
-    shift = 2 * exponent * np.arange(1, len(x) + 1) + units
-    shift = shift.reshape(-1, *[1] * (x.ndim - 1))
+    shift = 2 * exponent * np.arange(1, len(x) + 1).reshape(-1, *[1] * (x.ndim - 1))
     with np.errstate(over="ignore", under="ignore"):
         y = np.ldexp(x, np.clip(shift, -5000, 5000))
     beyond = np.isinf(y) & np.isfinite(x) | (abs(y) < 1e-290) & (abs(x) > 1e-290)
     return np.where(beyond, np.nan, y)
 
 
-def _judged(values, source, exponent, lost, auto=False):
+def _judged(values, source, lost=(), auto=False):
     "Values in the units of the data, NaN where they are worth nothing, and why."
-    scaled = _rescaled(values, exponent)
-    scaled[_faint(values, source)] = np.nan
-    beyond = np.isnan(scaled) & ~np.isnan(values)
-    return scaled, list(_order_notes(scaled, lost, beyond, auto))
+    n, faint = np.arange(1, len(values) + 1), abs(values) < FAINT
+    scaled = _rescaled(values, source.exponent)
+    if faint.any():  # its products may have fallen below the range of doubles
+        scaled[faint & (2 * n * math.log2(source.smallest()) < -900)] = np.nan
+    beyond, unseen = np.isnan(scaled) & ~np.isnan(values), np.isnan(values)
+    unseen[list(lost)] = False
+    instead = "; increasing cycles, which only add, were used instead"
+    unknown = ": NaN; use method='auto' or 'increasing', or repair them"
+    reasons = (
+        "at n = {} all cycles lose their digits to entries far larger than the others"
+        + (instead if auto else unknown),
+        "at n = {} the moment, or products in it, are beyond the range of doubles: NaN; "
+        "divide phi by a constant, or repair entries far larger than the others",
+        "too few fully observed cycles at n = {}: NaN; "
+        "lower n_max or drop the rows and columns with most gaps",
+    )
+    orders = [np.array(lost, dtype=int) + 1, n[beyond], n[unseen]]
+    named = [", ".join(map(str, each)) for each in orders]
+    return scaled, [why.format(each) for why, each in zip(reasons, named) if each]
 
 
-def _answer(found, sampled, judged, source, notes, population=(None, None), **about):
-    "The `Estimate` of a `Reduced`, or with the errors of a sample, and all doubts."
-    (values, said), each = judged, sampled
-    parts = dict(stderr=np.full(len(values), np.nan))
-    if found.rows is not None:
-        each = _covariances(found[1:3], population)
-        parts["replicates"] = _replicates(found, source, population)
-    if each is not None:
-        parts.update(_error_parts(each, found.noise, source.exponent))
-    errors, notes = parts["stderr"], [*notes, *said]
-    if not np.isnan(errors).all():
-        notes += doubts(values, errors)
-    if found.rows is not None:
-        size = abs(np.nan_to_num(values))
-        real = (errors > 1e-9 * size) & (errors < size)
-        sides = zip(found[1:3], ("rows", "columns"))
-        notes += filter(None, (few_carry(x[real], side) for x, side in sides))
-    return Estimate(values, notes=notes, **about, **parts)
+def _side_errors(sides):
+    "Standard errors due to rows and to columns, from the parts of each; infinite: unknown."
+    errors = (np.hypot.reduce(parts, axis=1) for parts in sides)  # squares may vanish
+    return [np.where(np.isnan(each), np.inf, each) for each in errors]
 
 
-class Covariances(NamedTuple):
-    "Covariances of the estimates, with a power of two for each order as its unit."
-
-    rows: np.ndarray  # (n_max, n_max), due to rows
-    columns: np.ndarray  # due to columns
-    units: np.ndarray  # (n_max,) exponents; the squares of tiny errors would vanish
-
-    def errors(self):
-        "Standard errors, in the units of the source."
-        return np.ldexp(np.sqrt(np.diag(self.rows) + np.diag(self.columns)), self.units)
-
-
-def _covariances(sides, population=(None, None), stands_for=None, seen=1.0):
-    "Covariances due to rows and to columns, of which a share was `seen`."
-    largest = [abs(np.nan_to_num(x)).max(1) for x in sides]
-    units = np.frexp(np.max(largest, axis=0))[1].astype(int)
-    rows, columns = (np.ldexp(x, -units[:, None]) for x in sides)
-    by_row = jackknife_covariance(rows, population[0], stands_for)
-    by_column = jackknife_covariance(columns, population[1]) * seen
-    return Covariances(by_row, by_column, units)
-
-
-def _replicates(found, source, population):
-    "The estimates without each unit, in the units of the data."
-    replicates = []
-    for side, size in zip(found[1:3], population):
-        left = 1.0 if size is None else math.sqrt(1 - side.shape[1] / size)
-        each = found.values[:, None] + side * left
-        replicates.append(_rescaled(each, source.exponent))
-    return tuple(replicates)
-
-
-def _error_parts(each, noise, exponent):
-    "Errors from `Covariances` and the noise of probes."
-    units = each.units
+def _errors(sides, noise, exponent):
+    "The fields of an `Estimate` about errors, from parts of both sides and probes."
+    rows, columns = _side_errors(sides)
+    found = dict(stderr=np.hypot(rows, columns), stderr_rows=rows, stderr_columns=columns)
     if noise is not None:
-        noise = np.ldexp(noise, -units - units[:, None])
-    whole = each.rows + each.columns + (0 if noise is None else noise)
-    shift = 2 * exponent * np.arange(1, len(units) + 1) + units
-    shift = np.clip(shift + shift[:, None], -5000, 5000)
-    root = lambda c: _rescaled(np.sqrt(np.diag(c)), exponent, units)
+        found["probe_error"] = np.sqrt(np.diag(noise))
+        found["stderr"] = np.hypot(found["stderr"], found["probe_error"])
+    unit = np.frexp(found["stderr"])[1][:, None]  # in which no square leaves the range
+    covariance = sum(x @ x.T for x in (np.ldexp(parts, -unit) for parts in sides))
+    covariance += 0 if noise is None else np.ldexp(noise, -unit - unit.T)
+    shift = unit + 2 * exponent * np.arange(1, len(rows) + 1)[:, None]
     with np.errstate(over="ignore", under="ignore"):
-        covariance = np.ldexp(whole, shift)
-    parts = dict(stderr=root(whole), covariance=covariance)
-    parts.update(stderr_rows=root(each[0]), stderr_columns=root(each[1]))
-    if noise is not None:
-        parts["probe_error"] = root(noise)
-    return parts
+        covariance = np.ldexp(covariance, np.clip(shift + shift.T, -5000, 5000))
+    unknown = np.isnan(np.diag(covariance))
+    covariance[unknown, unknown] = np.inf
+    found = {name: _rescaled(x, exponent) for name, x in found.items()}
+    return found | dict(covariance=covariance)
+
+
+def _answer(
+    found, sides, source, notes, lost=(), auto=False, population=(None, None), **about
+):
+    "The `Estimate` of a `Reduced`, or with the errors of a sample, and all doubts."
+    values, said = _judged(found.values, source, lost, auto)
+    errors, notes = dict(stderr=np.full(len(values), np.nan)), [*notes, *said]
+    if found.rows is not None:
+        sides = [jackknife(*side) for side in zip(found[1:3], population)]
+        left = [1 - x.shape[1] / (size or math.inf) for x, size in zip(sides, population)]
+        each = (found.values[:, None] + x * r**0.5 for x, r in zip(found[1:3], left))
+        errors["replicates"] = tuple(_rescaled(x, source.exponent) for x in each)
+    if sides is not None:
+        errors.update(_errors(sides, found.noise, source.exponent))
+    if not np.isnan(errors["stderr"]).all():
+        notes += doubts(values, errors["stderr"])
+    if found.rows is not None:
+        size, stderr = abs(np.nan_to_num(values)), errors["stderr"]
+        real = (stderr > 1e-9 * size) & (stderr < size)
+        each = zip(found[1:3], ("rows", "columns"))
+        notes += filter(None, (few_carry(x[real], side) for x, side in each))
+    return Estimate(values, notes=notes, **about, **errors)
 
 # %% ../nbs/11_estimation.ipynb #32089948
 KEPT, LARGEST = 512, 64  # rows and columns at random, and largest rows, for the errors
 
 
-def sampled_covariances(
-    source,  # some rows, as a source
-    stands_for,  # how many rows each of them stands for
-    shape,  # (T, P, Q) of the whole
-    n_max,  # highest order
-    design,  # weights of these rows and of all columns
-):  # `Covariances`
-    "Covariances of the estimates for a whole matrix, from some of its rows."
-    infinite = np.full((n_max, n_max), np.inf)
-    unknown = Covariances(infinite, infinite, np.zeros(n_max, dtype=int))
+def _sampled(source, stands_for, shape, n_max, design):
+    "Parts of the errors for a whole matrix, from rows that stand for so many each."
     few = np.sort(np.random.default_rng(0).permutation(shape[2])[:KEPT])
     part = source.take(slice(None))[:, :, few]
     part = Source(namespace(part).ascontiguousarray(part), 0, source.gaps)
+    unknown = [np.full((n_max, 1), np.nan)] * 2
     if part.shape[1] <= n_max * (2 if design.center else 1) or len(few) <= n_max:
         return unknown
     w, v = design.rows.weights, design.columns.weights
@@ -438,24 +376,25 @@ def sampled_covariances(
     w = None if w.min() == w.max() else w / w.max()
     sides = Sides(w), Sides(None if v is None else v[few])
     call = _Call(part, n_max, "auto", Design(design.center, *sides))
-    found, *_ = _found(call, *call.plan(None), True, np.random.default_rng(0), 1, None)
+    options = dict(replicates=True, rng=np.random.default_rng(0))
+    found, *_ = _found(call, *call.plan(), **options)
     if found.rows is None:  # orders so high that only probes can be paid for
         return unknown
-    return _covariances(found[1:3], stands_for=stands_for, seen=len(few) / shape[2])
+    columns = jackknife(found.columns) * math.sqrt(len(few) / shape[2])
+    return [jackknife(found.rows, stands_for=stands_for), columns]
 
 
 def _from_sample(call):
-    "`sampled_covariances` of rows of a source: some at random, and the largest."
-    P, source = call.shape[1], call.source
-    order = np.argsort(-source.row_sizes(), kind="stable")
+    "Parts of the errors from some rows of a source at random, and the largest."
+    source, w = call.source, call.design.rows.weights
+    P, order = source.shape[1], np.argsort(-source.row_sizes(), kind="stable")
     largest = order[:LARGEST] if P > 2 * KEPT else order[:0]
     others = np.random.default_rng(0).permutation(order[len(largest) :])[:KEPT]
     taken = np.sort(np.concatenate([largest, others]))
     stands_for = np.where(np.isin(taken, largest), 1.0, (P - len(largest)) / len(others))
     kept = Source(source.held(taken), 0, source.gaps)
-    w = call.design.rows.weights
     design = call.design._replace(rows=Sides(None if w is None else w[taken]))
-    return sampled_covariances(kept, stands_for, call.shape, call.n_max, design)
+    return _sampled(kept, stands_for, source.shape, call.n_max, design)
 
 
 def stream_estimate(
@@ -475,58 +414,28 @@ def stream_estimate(
             "the rows differ too much in size, or are too many, for the sums of order "
             f"{len(means)} to stay in the range of doubles; lower n_max"
         )
-    source, n_max, each = open_source(kept), len(means), None
+    n_max, sides = len(means), None
+    source = replace(open_source(kept), exponent=exponent)
     if stderr:
-        each = sampled_covariances(source, stands_for, shape, n_max, Design(center))
-    judged = _judged(means, source, exponent, [])
+        sides = _sampled(source, stands_for, shape, n_max, Design(center))
     about = dict(methods=["increasing"] * n_max, shape=shape, center=center)
     about["notes"] = [*look(source, center=center, order=False), *notes]
-    result = _answer(Reduced(means), each, judged, source, **about)
+    result = _answer(Reduced(means), sides, source, **about)
     warn_all(result.notes, 4)
     return result
 
 # %% ../nbs/11_estimation.ipynb #a7b5e17f
-def _named(orders):
-    "Orders in words."
-    return ", ".join(str(n + 1) for n in orders)
-
-
-def _order_notes(values, lost, beyond, auto):
-    "Doubts about single orders."
-    if lost:
-        instead = "; increasing cycles, which only add, were used instead"
-        unknown = ": NaN; use method='auto' or 'increasing', or repair them"
-        yield (
-            f"at n = {_named(lost)} all cycles lose their digits to entries far larger "
-            f"than the others{instead if auto else unknown}"
-        )
-    if beyond.any():
-        yield (
-            f"at n = {_named(np.flatnonzero(beyond))} the moment, or products in it, are "
-            "beyond the range of doubles: NaN; divide phi by a constant, or repair entries "
-            "far larger than the others"
-        )
-    unseen = np.isnan(values) & ~beyond
-    unseen[lost] = False
-    if unseen.any():
-        yield (
-            f"too few fully observed cycles at n = {_named(np.flatnonzero(unseen))}: NaN; "
-            "lower n_max or drop the rows and columns with most gaps"
-        )
-
-
 def _notes(call, names):
     "Doubts about the data and about the way."
-    yield from look(
-        call.source, center=call.center, grouped=call.design.rows.groups is not None
-    )
-    T, P, Q = call.shape
+    design, (P, Q) = call.design, call.source.shape[1:]
+    grouped = design.rows.groups is not None
+    yield from look(call.source, center=design.center, grouped=grouped)
     if call.n_max > 1 and 2 * call.n_max > min(P, Q):
         yield (
             f"n_max = {call.n_max} is close to min(P, Q) = {min(P, Q)}; the highest orders "
             "use nearly all rows or columns in each cycle and say little"
         )
-    for side, what in ((call.design.rows, "rows"), (call.design.columns, "columns")):
+    for side, what in ((design.rows, "rows"), (design.columns, "columns")):
         if side.weights is not None:
             effective = side.weights.sum() ** 2 / (side.weights**2).sum()
             yield f"the weights leave the worth of {effective:.0f} of all {what}"
@@ -575,60 +484,41 @@ def estimate(
             f"phi has three axes, {T} x {P} x {Q}, and trials=False; reshape it to "
             "(inputs, features), or pass trials=True if the first axis counts repeats"
         )
-    sides = (
-        Sides(
-            _check_side(w, size, f"{side}_weights", side),
-            _check_groups(g, size, name, side),
-        )
-        for w, g, size, side, name in (
-            (row_weights, groups, P, "row", "groups"),
-            (column_weights, column_groups, Q, "column", "column_groups"),
-        )
-    )
-    design = Design(center, *sides, _check_population(population, (P, Q)))
-    call = _Call(source, n_max, method, design)
+    rows = _checked_side(P, "row", "groups", row_weights, groups)
+    columns = _checked_side(Q, "column", "column_groups", column_weights, column_groups)
+    population = _checked_population(population, (P, Q))
+    call = _Call(source, n_max, method, Design(center, rows, columns, population))
     names, runs = call.plan(n_permutations)
     families = [FAMILIES[name] for name in names]
     stderr = stderr and all(family.honest for family in families)
     exact = all(source.place in family.backward for family in families)
     with progress_bar(progress, None) as bar:
-        sampled = _from_sample(call) if stderr and not exact else None
-        errors = None if sampled is None else sampled.errors()
-        options = (stderr and exact, rng, n_jobs, bar.update, errors)
-        found, names, lost = _found(call, names, runs, *options)
-    judged = _judged(found.values, source, source.exponent, lost, call.method == "auto")
-    about = dict(methods=names, shape=source.shape, center=center)
-    about.update(notes=_notes(call, names), population=design.population)
-    result = _answer(found, sampled, judged, source, **about)
+        sides = _from_sample(call) if stderr and not exact else None
+        errors = None if sides is None else np.hypot(*_side_errors(sides))
+        options = dict(rng=rng, n_jobs=n_jobs, advance=bar.update)
+        options["replicates"] = stderr and exact
+        found, names, lost = _found(call, names, runs, errors, **options)
+    about = dict(methods=names, shape=source.shape, center=center, population=population)
+    about.update(notes=_notes(call, names), lost=lost, auto=call.method == "auto")
+    result = _answer(found, sides, source, **about)
     warn_all(result.notes)
     return result
 
 # %% ../nbs/11_estimation.ipynb #bb3a4a5b
-def _values(
-    phi,
-    name,
-    n_max,
-    design=PLAIN,
-    *,
-    runs=0,
-    random_state=0,
-    n_jobs=1,
-    progress=False,
-    gradient=False,
-    **options,
-):
+def _values(phi, name, n_max, design=PLAIN, *, gradient=False, progress=False, **options):
     "Estimates of one family, rows and columns as given unless there are runs."
-    source, rng = open_source(phi), check_random_state(random_state)
+    source = open_source(phi)
     call = _Call(source, n_max, name, design)
-    runs = RUNS if not runs and call.pairs(name, call.n_max) else runs
+    pairs = by_pairs(name, call.n_max, source, design)
+    options["runs"] = options.get("runs") or (RUNS if pairs else 0)
+    options["rng"] = check_random_state(options.pop("random_state", 0))
     given = replace(source, trials=tensor_trials(phi)) if gradient else source
     with progress_bar(progress, None) as bar:
-        options.update(rng=rng, n_jobs=n_jobs, advance=bar.update, runs=runs)
-        found = reduce(given, name, call.n_max, design, **options)
+        found = reduce(given, name, call.n_max, design, advance=bar.update, **options)
     numbers = found._replace(values=at_home(found.values).copy())
     lost = _lost(numbers, source, design.center)
     numbers.values[lost] = np.nan
-    values, notes = _judged(numbers.values, source, source.exponent, lost)
+    values, notes = _judged(numbers.values, source, lost)
     warn_all(notes, 4)
     return _with_gradient(values, found.values) if gradient else values
 

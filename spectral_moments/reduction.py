@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FAMILIES', 'PLAIN', 'Request', 'Family', 'trial_splits', 'Sides', 'Design', 'by_pairs', 'draw_view', 'Reduced',
-           'reduce', 'jackknife_covariance']
+           'reduce', 'jackknife', 'jackknife_covariance']
 
 # %% ../nbs/24_reduction.ipynb #0b8dcb59
 import itertools
@@ -41,9 +41,7 @@ class Family(NamedTuple):
 
     means: object  # function (source, view, request) -> `Means`
     cost: object  # function (n_max, T, P, Q, centred) -> multiply-adds of one view
-    centres: object = (
-        None  # function (n_max, complete) -> whether it removes the mean; None: no
-    )
+    centres: object = lambda n_max, complete: False  # whether it removes the mean itself
     backward: tuple = ()  # places where it gives the estimates without each row
     ordered: bool = False  # whether the order of rows and columns matters
     honest: bool = True  # whether its jackknife speaks of the moments: not if biased
@@ -201,28 +199,27 @@ def by_pairs(
     design,  # a `Design`
 ):  # whether the mean is removed by differences of pairs of rows
     "Whether a family leaves the mean to the view."
-    centres = FAMILIES[name].centres
-    itself = centres is not None and centres(n_max, design.complete(source))
+    itself = FAMILIES[name].centres(n_max, design.complete(source))
     return design.center and (design.rows.groups is not None or not itself)
 
 # %% ../nbs/24_reduction.ipynb #06ad5a4d
-def _by_group(groups, order):
-    "Members of the groups, group by group in this order, and where each begins and ends."
-    members = [np.flatnonzero(groups == g) for g in order]
-    return np.concatenate(members), np.cumsum([0, *map(len, members)])
+def _members(groups, rng):
+    "The members of each group, groups in random order."
+    return [np.flatnonzero(groups == g) for g in rng.permutation(groups.max() + 1)]
 
 
-def _paired_groups(groups, rng):
-    "Rows and partners from different groups, and where each pair of groups begins."
-    order = rng.permutation(groups.max() + 1)
-    half, rows, partners, sizes = len(order) // 2, [], [], []
-    for a, b in zip(order[:half], order[half : 2 * half]):
-        two = [rng.permutation(np.flatnonzero(groups == g)) for g in (a, b)]
-        size = min(map(len, two))
-        rows.append(two[0][:size])
-        partners.append(two[1][:size])
-        sizes.append(size)
-    return np.concatenate(rows), np.concatenate(partners), np.cumsum([0, *sizes])
+def _in_line(parts):
+    "Arrays one after the other, and where each begins and ends."
+    return np.concatenate(parts), np.cumsum([0, *map(len, parts)])
+
+
+def _paired(groups, rng):
+    "Rows and partners from different groups."
+    members = _members(groups, rng)
+    half = len(members) // 2
+    for two in zip(members[:half], members[half : 2 * half]):
+        first, second = map(rng.permutation, two)
+        yield first[: len(second)], second[: len(first)]
 
 
 def draw_view(
@@ -238,20 +235,19 @@ def draw_view(
     (P, Q), rows, columns = shape, design.rows, design.columns
     first = partners = order = row_edges = column_edges = None
     if paired and rows.groups is not None:
-        first, partners, row_edges = _paired_groups(rows.groups, rng)
+        first, partners = zip(*_paired(rows.groups, rng))
+        (first, row_edges), partners = _in_line(first), np.concatenate(partners)
     elif paired:
         drawn = rng.permutation(P) if shuffled is not None else np.arange(P)
         first, partners = drawn[: P // 2 * 2 : 2], drawn[1 : P // 2 * 2 : 2]
     elif rows.groups is not None:
-        names = rng.permutation(rows.groups.max() + 1)
-        first, row_edges = _by_group(rows.groups, names)
+        first, row_edges = _in_line(_members(rows.groups, rng))
     elif shuffled and P > Q and columns.groups is None:  # the shorter side is drawn first
         order, first = (size - 1 - rng.permutation(size)[::-1] for size in (Q, P))
     elif shuffled:
         first = rng.permutation(P)
     if columns.groups is not None:
-        names = rng.permutation(columns.groups.max() + 1)
-        order, column_edges = _by_group(columns.groups, names)
+        order, column_edges = _in_line(_members(columns.groups, rng))
     elif shuffled and order is None:
         order = rng.permutation(Q)
     weights = (rows.weights, columns.weights) if design.weighted else None
@@ -335,19 +331,27 @@ def reduce(
     return result
 
 # %% ../nbs/24_reduction.ipynb #5c9e5f31
-def jackknife_covariance(
+def jackknife(
     deviations,  # estimates without each unit minus the estimate, (n_max, units)
     population=None,  # size of the population the units were drawn from; None: infinite
     stands_for=None,  # how many units each of these stands for; None: only for itself
-):  # covariance matrix (n_max, n_max); infinite variance where it is not known
-    "Covariance of the estimates of all orders that is due to one side."
+):  # (n_max, units), whose products add up to the covariance; NaN where it is not known
+    "The part of each unit in the error of the estimates that is due to one side."
     weights = np.ones(deviations.shape[1]) if stands_for is None else stands_for
     count, each = weights.sum(), deviations / weights  # what deleting a single one does
     d = (each - (each * weights).sum(1, keepdims=True) / count) * np.sqrt(weights)
-    known = np.isfinite(d).all(axis=1) & (count > 1)
-    covariance = np.full((len(d), len(d)), np.nan)
-    part = d[known]
+    known = np.isfinite(d).all(axis=1, keepdims=True) & (count > 1)
     left = 1.0 if population is None else 1 - count / population
-    covariance[np.ix_(known, known)] = part @ part.T * ((count - 1) / count * left)
-    covariance[~known, ~known] = np.inf
+    return np.where(known, d * math.sqrt((1 - 1 / count) * left), np.nan)
+
+
+def jackknife_covariance(
+    deviations,  # estimates without each unit minus the estimate, (n_max, units)
+    population=None,  # size of the population the units were drawn from; None: infinite
+):  # covariance matrix (n_max, n_max); infinite variance where it is not known
+    "Covariance of the estimates of all orders that is due to one side."
+    parts = jackknife(deviations, population)
+    covariance = parts @ parts.T
+    unknown = np.isnan(np.diag(covariance))
+    covariance[unknown, unknown] = np.inf
     return covariance
