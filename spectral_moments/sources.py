@@ -160,13 +160,10 @@ class View:
         return len(self.rows) if self.rows is not None else P, Q
 
     def _read(self, source, rows):
-        "Both halves of some rows, each with its marks."
+        "The halves of some rows, one if they are the same, each with its marks."
         trials = source.take(rows)
         trials = trials if self.columns is None else trials[:, :, self.columns]
-        if self.halves is None:
-            half = _half(trials, source.gaps)
-            return half, half
-        return [_half(trials, source.gaps, half) for half in self.halves]
+        return [_half(trials, source.gaps, half) for half in self.halves or (None,)]
 
     def _weight(self, source, rows, part):
         "Square roots of the weights of some rows and of the columns."
@@ -190,9 +187,8 @@ class View:
         weight = None
         if self.weights is not None:
             weight = namespace(both[0][0]).asarray(self._weight(source, rows, part))
-        enter, count = _counted(*both[0], weight)
-        alone = self.halves is None
-        leave, other = (enter, count) if alone else _counted(*both[1], weight)
+        counted = [_counted(*half, weight) for half in both]
+        (enter, count), (leave, other) = counted[0], counted[-1]
         exact = self.partners is None and weight is None
         exact = exact and (len(source.trials) == 1 or self.halves == ((0,), (1,)))
         return Pair(enter, leave, None if count is None else (count, other), exact)
