@@ -20,7 +20,6 @@ class Node(NamedTuple):
     op: object  # "times", "join", "apply" or "sum"; the key of an array that is given
     args: tuple  # references to the operands
     sides: str  # axes: R(ows), C(olumns), B(lock of columns); "RC" a matrix, "" a number;
-    # S and D are rows and columns of a second kind
     symmetric: bool  # whether the expression equals its transpose
     loop: str  # "" if computed once; a key of `_LOOPS` if computed anew in such a loop
     cost: float  # price of computing it, in multiply-adds of a matrix product
@@ -28,26 +27,21 @@ class Node(NamedTuple):
 
 # %% ../nbs/20_planner.ipynb #d9269492
 # nominal lengths of rows, columns, and all blocks of columns together
-_SIZE = dict(R=300, S=300, C=600, D=600, B=600)
-_LOOPS = {"block": "C", "block D": "D", "row": "R", "row S": "S"}  # what runs in each
+_SIZE = dict(R=300, C=600, B=600)
+_LOOPS = {"block": "C", "row": "R"}  # what runs in each
 _PASS = 20  # price of one element-wise operation, in multiply-adds
 
 
 def _volume(sides):
     "Number of entries of an array, with a penalty on columns by columns."
-    wide = len(sides) == 2 and set(sides) <= set("CD")
-    return math.prod(_SIZE[side] for side in sides) * (1e6 if wide else 1)
+    return math.prod(_SIZE[side] for side in sides) * (1e6 if sides == "CC" else 1)
 
 # %% ../nbs/20_planner.ipynb #04667502
 class _Table:
     "Expressions, each present once."
 
-    def __init__(self, kinds=()):
-        self.nodes, self._index, self._kinds = [], {}, dict(kinds)
-
-    def kind(self, label):
-        "Sides of the matrix with this label."
-        return self._kinds.get(label, "RC")
+    def __init__(self):
+        self.nodes, self._index = [], {}
 
     def __getitem__(self, ref):
         return self.nodes[max(ref, ~ref)]
@@ -63,7 +57,7 @@ class _Table:
         if (op, args) not in self._index:
             loop = max([loop, *(self[arg].loop for arg in args)])
             self._index[op, args] = len(self.nodes)
-            cost *= _SIZE["R"] if loop[:3] == "row" else 1
+            cost *= _SIZE["R"] if loop == "row" else 1
             degrees = [self[arg].degree for arg in args]
             degree = sum(degrees) if op == "times" and all(degrees) else int(not args)
             symmetric |= len(sides) < 2
@@ -117,17 +111,15 @@ class _Network:
         self.table, self.factors = table, []
         self.links = defaultdict(lambda: defaultdict(list))
         self.weights = defaultdict(list)
-        loops = {letter: loop for loop, letter in _LOOPS.items()}
         for row, column, label in graph:
-            r, c = table.kind(label)
-            u, v = (r, row), ("B" if column == block else c, column)
+            u, v = ("R", row), ("B" if column == block else "C", column)
             if row == fixed:
                 self.links[v]  # a vertex, perhaps without links
-                self.weights[v].append(table.add(("row", label), (), c, 0, loop=loops[r]))
+                self.weights[v].append(table.add(("row", label), (), "C", 0, loop="row"))
             elif column == block:
-                self.link(u, v, table.add(("block", label), (), r + "B", 0, loop=loops[c]))
+                self.link(u, v, table.add(("block", label), (), "RB", 0, loop="block"))
             else:
-                self.link(u, v, table.add(("matrix", label), (), r + c, 0))
+                self.link(u, v, table.add(("matrix", label), (), "RC", 0))
 
     def link(self, u, v, ref):
         self.links[u][v].append(ref)
@@ -220,10 +212,9 @@ class _Plan(NamedTuple):
 @lru_cache(maxsize=64)
 def make_plan(
     graphs,  # tuple of graphs
-    kinds=(),  # pairs (label, sides) of the matrices that are not "RC"
 ):  # the plan, a named tuple (table, outputs, steps)
     "The plan to sum all `graphs` with as few matrix products as possible; computed once."
-    table, chosen = _Table(kinds), {}
+    table, chosen = _Table(), {}
     for graph in graphs:
         chosen[graph] = _cheapest(table, graph, _needed(table, chosen.values()))
     for graph, old in chosen.items():
@@ -396,21 +387,13 @@ def _joined(parts):
     return xp.concatenate(parts) if parts[0].ndim else xp.stack(parts)
 
 # %% ../nbs/20_planner.ipynb #6e57967c
-def _added(share, letters, matrices, kind):
-    "The shares of one side, of all its kinds one after the other."
-    axis = "RC".index(letters[0])
-    some = {kind(label)[axis]: m for label, m in matrices.items()}  # a matrix of each kind
-    none = lambda letter: 0 * some[letter].sum(1 - axis)
-    parts = [share[x] if x in share else none(x) for x in letters if x in some]
-    return parts[0] if len(parts) == 1 else _joined(parts)
-
-# %% ../nbs/20_planner.ipynb #3993ebf9
 def _evaluate(plan, matrices, weights):
     "Carry out a plan: first what is computed once, then blocks of columns, then rows."
-    kind = plan.table.kind
-    sizes = {s: n for label, m in matrices.items() for s, n in zip(kind(label), m.shape)}
-    P, Q = (max(sizes.get(s, 0) for s in letters) for letters in ("RS", "CD"))
-    width = max(P, 2**18 // Q, 1)  # a block by Q is no larger than the data, or small
+    one = next(iter(matrices.values()))
+    sizes = dict(zip("RC", one.shape))
+    width = max(
+        sizes["R"], 2**18 // sizes["C"], 1
+    )  # a block is no larger than the data, or small
     keep, shares, values = len(weights) > 0, [{} for _ in weights], {}
     _run(plan, "", values, {("matrix", label): m for label, m in matrices.items()}, keep)
     totals = {ref: values[ref] for ref in plan.outputs if ref in values}
@@ -418,18 +401,12 @@ def _evaluate(plan, matrices, weights):
     for loop, letter in _LOOPS.items():
         if not plan.steps[loop]:
             continue
-        what, block, own = loop.split()[0], letter in "CD", [[] for _ in weights]
-        mine = {label: m for label, m in matrices.items() if letter in kind(label)}
+        block, own = loop == "block", [[] for _ in weights]
         for k in range(0, sizes[letter], width if block else 1):
             part = (slice(None), slice(k, k + width)) if block else k
+            given = {(loop, label): m[part] for label, m in matrices.items()}
             inner = dict(values)
-            _run(
-                plan,
-                loop,
-                inner,
-                {(what, label): m[part] for label, m in mine.items()},
-                keep,
-            )
+            _run(plan, loop, inner, given, keep)
             for ref in {ref for ref in plan.outputs if plan.table[ref].loop == loop}:
                 _put(totals, ref, inner[ref])
             for row, *places in zip(weights, outer, shares, own):
@@ -440,7 +417,8 @@ def _evaluate(plan, matrices, weights):
     for share, given in zip(shares, outer, strict=True):
         for side, x in _pull(plan, "", values, given).items():
             _put(share, side, x)
-    sides = [[_added(s, side, matrices, kind) for s in shares] for side in ("RS", "CD")]
+    none = dict(R=0 * one.sum(1), C=0 * one.sum(0))
+    sides = ([(none | share)[side] for share in shares] for side in "RC")
     return GraphSums([totals[ref] for ref in plan.outputs], *sides)
 
 # %% ../nbs/20_planner.ipynb #32f57983
@@ -453,18 +431,15 @@ def transposed(
 
 def graph_sums(
     graphs,  # tuple of graphs, whose vertices range freely over rows and columns
-    matrices,  # dict: label -> matrix (array, tensor), all with P rows
+    matrices,  # dict: label -> matrix (array, tensor), all of one shape
     weights=(),  # sets of weights of the graphs, for the shares of rows and columns
-    *,
-    second=(),  # labels of matrices that have columns of a second kind
-):  # `GraphSums`; the shares of columns of the second kind follow those of the first
+):  # `GraphSums`
     "The sum over free indices of the product over edges, for each graph."
-    P, Q = (max(m.shape[side] for m in matrices.values()) for side in (0, 1))
-    kinds = tuple((label, "RD" if P <= Q else "SC") for label in second)
+    P, Q = next(iter(matrices.values())).shape
     if P <= Q:
-        return _evaluate(make_plan(graphs, kinds), matrices, weights)
+        return _evaluate(make_plan(graphs), matrices, weights)
     turned = {label: matrix.T for label, matrix in matrices.items()}
-    found = _evaluate(make_plan(tuple(map(transposed, graphs)), kinds), turned, weights)
+    found = _evaluate(make_plan(tuple(map(transposed, graphs))), turned, weights)
     return GraphSums(found.totals, found.columns, found.rows)
 
 # %% ../nbs/20_planner.ipynb #be558221
