@@ -20,21 +20,20 @@ class Node(NamedTuple):
     op: object  # "times", "join", "apply" or "sum"; the key of an array that is given
     args: tuple  # references to the operands
     sides: str  # axes: R(ows), C(olumns), B(lock of columns); "RC" a matrix, "" a number;
+    loop: str  # "" if computed once; "block" or "row" if in a loop over these
     symmetric: bool  # whether the expression equals its transpose
-    loop: str  # "" if computed once; a key of `_LOOPS` if computed anew in such a loop
     cost: float  # price of computing it, in multiply-adds of a matrix product
     degree: int  # of a plain product of given arrays, how many; 0 for all else
 
 # %% ../nbs/20_planner.ipynb #d9269492
 # nominal lengths of rows, columns, and all blocks of columns together
 _SIZE = dict(R=300, C=600, B=600)
-_LOOPS = {"block": "C", "row": "R"}  # what runs in each
 _PASS = 20  # price of one element-wise operation, in multiply-adds
 
 
-def _volume(sides):
+def _volume(sides, sizes=_SIZE):
     "Number of entries of an array, with a penalty on columns by columns."
-    return math.prod(_SIZE[side] for side in sides) * (1e6 if sides == "CC" else 1)
+    return math.prod(sizes[side] for side in sides) * (1e6 if sides == "CC" else 1)
 
 # %% ../nbs/20_planner.ipynb #04667502
 class _Table:
@@ -52,16 +51,24 @@ class _Table:
     def flip(self, ref):
         return ref if self[ref].symmetric else ~ref
 
-    def add(self, op, args, sides, cost, symmetric=False, loop=""):
+    def cost(self, op, args, sides, loop, sizes=_SIZE):
+        "Multiply-adds of an expression, for sides of these lengths."
+        cost = _PASS * _volume(self.sides(args[0]), sizes) if args else 0
+        if op == "join":  # with a pass if there are weights
+            inner = sizes[self.sides(args[0])[1]]
+            cost = _volume(sides, sizes) * inner + (len(args) - 2) * cost
+        return cost * (sizes["R"] if loop == "row" else 1)
+
+    def add(self, op, args, sides, symmetric=False, loop=""):
         "Reference to the expression, which is new or known."
         if (op, args) not in self._index:
             loop = max([loop, *(self[arg].loop for arg in args)])
             self._index[op, args] = len(self.nodes)
-            cost *= _SIZE["R"] if loop == "row" else 1
+            cost = self.cost(op, args, sides, loop)
             degrees = [self[arg].degree for arg in args]
             degree = sum(degrees) if op == "times" and all(degrees) else int(not args)
             symmetric |= len(sides) < 2
-            self.nodes.append(Node(op, args, sides, symmetric, loop, cost, degree))
+            self.nodes.append(Node(op, args, sides, loop, symmetric, cost, degree))
         return self._index[op, args]
 
 # %% ../nbs/20_planner.ipynb #519f87fc
@@ -73,8 +80,7 @@ def _times(table, refs):
     given = sorted((_times(table, refs[::2]), _times(table, refs[1::2])))
     flipped = sorted(map(table.flip, given))
     stored = max(given, flipped)
-    sides = table.sides(stored[0])
-    ref = table.add("times", tuple(stored), sides, _PASS * _volume(sides), given == flipped)
+    ref = table.add("times", tuple(stored), table.sides(stored[0]), given == flipped)
     return ref if stored == given else ~ref
 
 # %% ../nbs/20_planner.ipynb #a7f5d4be
@@ -84,16 +90,14 @@ def _join(table, a, weights, b):
     left, right = stored = max(given, flipped)
     w = (_times(table, weights),) if weights else ()
     sides = table.sides(left)[0] + table.sides(right)[1]
-    cost = _volume(sides) * _SIZE[table.sides(left)[1]]
-    cost += len(w) * _PASS * _volume(table.sides(left))
-    ref = table.add("join", stored + w, sides, cost, given == flipped)
+    ref = table.add("join", stored + w, sides, given == flipped)
     return ref if stored == given else ~ref
 
 # %% ../nbs/20_planner.ipynb #1e6fc00f
 def _apply(table, a, weights):
     "a @ w, the sum over a vertex with one neighbour; row sums if there are no weights."
     w = (_times(table, weights),) if weights else ()
-    return table.add("apply", (a, *w), table.sides(a)[0], _PASS * _volume(table.sides(a)))
+    return table.add("apply", (a, *w), table.sides(a)[0])
 
 
 def _sum(table, refs):
@@ -101,7 +105,7 @@ def _sum(table, refs):
     refs = sorted(refs)
     factors = [_times(table, half) for half in (refs[::2], refs[1::2]) if half]
     stored = max(sorted(factors), sorted(map(table.flip, factors)))
-    return table.add("sum", tuple(stored), "", _PASS * _volume(table.sides(stored[0])))
+    return table.add("sum", tuple(stored), "")
 
 # %% ../nbs/20_planner.ipynb #75329cfa
 class _Network:
@@ -115,11 +119,11 @@ class _Network:
             u, v = ("R", row), ("B" if column == block else "C", column)
             if row == fixed:
                 self.links[v]  # a vertex, perhaps without links
-                self.weights[v].append(table.add(("row", label), (), "C", 0, loop="row"))
+                self.weights[v].append(table.add(("row", label), (), "C", loop="row"))
             elif column == block:
-                self.link(u, v, table.add(("block", label), (), "RB", 0, loop="block"))
+                self.link(u, v, table.add(("block", label), (), "RB", loop="block"))
             else:
-                self.link(u, v, table.add(("matrix", label), (), "RC", 0))
+                self.link(u, v, table.add(("matrix", label), (), "RC"))
 
     def link(self, u, v, ref):
         self.links[u][v].append(ref)
@@ -225,7 +229,9 @@ def make_plan(
             chosen[graph] = new if dear else old
     outputs = tuple(chosen[graph] for graph in graphs)
     order = sorted(_needed(table, outputs))  # operands were entered before results
-    steps = {loop: _with_last_uses(table, order, loop, outputs) for loop in ("", *_LOOPS)}
+    steps = {
+        loop: _with_last_uses(table, order, loop, outputs) for loop in ("", "block", "row")
+    }
     return _Plan(table, outputs, steps)
 
 # %% ../nbs/20_planner.ipynb #2413dd00
@@ -390,20 +396,16 @@ def _joined(parts):
 def _evaluate(plan, matrices, weights):
     "Carry out a plan: first what is computed once, then blocks of columns, then rows."
     one = next(iter(matrices.values()))
-    sizes = dict(zip("RC", one.shape))
-    width = max(
-        sizes["R"], 2**18 // sizes["C"], 1
-    )  # a block is no larger than the data, or small
+    P, Q = one.shape
+    width = max(P, 2**18 // Q, 1)  # a block by Q is no larger than the data, or small
+    blocks = [(slice(None), slice(k, k + width)) for k in range(0, Q, width)]
     keep, shares, values = len(weights) > 0, [{} for _ in weights], {}
     _run(plan, "", values, {("matrix", label): m for label, m in matrices.items()}, keep)
     totals = {ref: values[ref] for ref in plan.outputs if ref in values}
     outer = [_seeds(plan, row, "") for row in weights]
-    for loop, letter in _LOOPS.items():
-        if not plan.steps[loop]:
-            continue
-        block, own = loop == "block", [[] for _ in weights]
-        for k in range(0, sizes[letter], width if block else 1):
-            part = (slice(None), slice(k, k + width)) if block else k
+    for loop, letter, turns in (("block", "C", blocks), ("row", "R", range(P))):
+        own = [[] for _ in weights]
+        for part in turns if plan.steps[loop] else ():
             given = {(loop, label): m[part] for label, m in matrices.items()}
             inner = dict(values)
             _run(plan, loop, inner, given, keep)
@@ -443,19 +445,6 @@ def graph_sums(
     return GraphSums(found.totals, found.columns, found.rows)
 
 # %% ../nbs/20_planner.ipynb #be558221
-def _multiply_adds(plan, i, sizes):
-    "What expression `i` costs for sides of these lengths."
-    node, sides = plan.table.nodes[i], plan.table.sides
-    volume = math.prod(sizes[side] for side in node.sides)
-    if node.op == "join":
-        cost = volume * sizes[sides(node.args[0])[1]]
-    elif node.args:
-        cost = _PASS * math.prod(sizes[side] for side in sides(node.args[0]))
-    else:
-        cost = 0
-    return cost * (sizes["R"] if node.loop == "row" else 1)
-
-
 def plan_cost(
     graphs,  # tuple of graphs
     P,  # number of rows
@@ -465,5 +454,5 @@ def plan_cost(
     if P > Q:
         graphs, P, Q = tuple(map(transposed, graphs)), Q, P
     plan, sizes = make_plan(graphs), {"R": P, "C": Q, "B": Q}
-    steps = (i for part in plan.steps.values() for i, _ in part)
-    return float(sum(_multiply_adds(plan, i, sizes) for i in steps))
+    steps = (plan.table.nodes[i] for part in plan.steps.values() for i, _ in part)
+    return float(sum(plan.table.cost(*node[:4], sizes) for node in steps))
