@@ -481,9 +481,9 @@ class Estimate:
     stderr_rows
         the part of `stderr` that is due to the inputs
     stderr_columns
-        the part that is due to the features estimates without each row, (n_max, P),
-        and without each column, (n_max, Q)
+        the part that is due to the features
     replicates
+        estimates without each row, (n_max, P), and without each column, (n_max, Q)
 
     Examples
     --------

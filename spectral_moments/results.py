@@ -79,8 +79,8 @@ class Estimate:
     probe_error: np.ndarray = None  # the part of `stderr` that more probes would remove
     stderr_rows: np.ndarray = None  # the part of `stderr` that is due to the inputs
     stderr_columns: np.ndarray = None  # the part that is due to the features
-    # estimates without each row, (n_max, P), and without each column, (n_max, Q)
-    replicates: tuple = field(default=None, repr=False)
+    replicates: tuple = field(default=None, repr=False)  # estimates without each row,
+    # (n_max, P), and without each column, (n_max, Q)
 
     @property
     def orders(self):
