@@ -67,12 +67,12 @@ def choose(
     price = lambda name, n, pairs: FAMILIES[name].cost(
         n, T, P // 2 if pairs else P, Q, center and not pairs
     )
-    left = np.clip(PRODUCTS * P * Q * min(P, Q), LEAST, MOST) / ERRORS
+    left = min(max(LEAST, PRODUCTS * P * Q * min(P, Q)), MOST) / ERRORS
     pairs = center and not complete
     views = max(len(trial_splits(T, np.random.default_rng(0))), RUNS if pairs else 1)
-    most = min(n_max, 4 if center and complete else 5) if whole else 0
-    dear = (n for n in range(most) if views * price("all_cycles", n + 1, pairs) > left)
-    highest = next(dear, most)
+    top = min(n_max, 4 if center and complete else 5) if whole else 0
+    dear = (n for n in range(top) if views * price("all_cycles", n + 1, pairs) > left)
+    highest = next(dear, top)
     names, others = ["all_cycles"] * highest, n_max - highest
     if not others:
         return names, views
