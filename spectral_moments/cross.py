@@ -268,38 +268,33 @@ def word_means(
     shared=False,  # whether the columns of both systems are the same
 ):  # list of `Cross`, one for each word
     "Means over the cycles of words, and the same without each row and column."
-    pairs, kind = {"a": first, "b": second}, () if shared else ("b", "b'")
+    pairs = {"a": first, "b": second}
     trials = any(pair.leave is not pair.enter for pair in pairs.values())
-    shape = (*first.shape, second.shape[1])
+    P, Q1, Q2 = shape = (*first.shape, second.shape[1])
     graphs, weights = word_graphs(words, shape, trials=trials, center=center, shared=shared)
 
     def sums(of, center):
         matrices = {}
-        for x in "ab":
-            enter, leave = of(pairs[x])
-            matrices |= {x: enter} | ({x + "'": leave} if trials else {})
-        used = {edge[2] for graph in graphs for edge in graph}
-        matrices = {
-            k: m - m.mean(0) if center else m for k, m in matrices.items() if k in used
-        }
-        seconds = tuple(label for label in kind if label in matrices)
-        found = graph_sums(graphs, matrices, weights, second=seconds)
+        for x, beside in zip("ab", ((0, Q2), (Q1, 0))):
+            for label, m in zip((x, x + "'"), of(pairs[x])[: 1 + trials]):
+                m = m - m.mean(0) if center else m
+                # the columns of the other system are zero
+                matrices[label] = m if shared else np.pad(m, ((0, 0), beside))
+        found = graph_sums(graphs, matrices, weights)
         return weights @ np.array(found.totals, dtype=float), found
 
     values, found = sums(lambda pair: pair[:2], center)
     counts = None
     if first.counts is not None or second.counts is not None:
         counts = sums(lambda pair: pair.counts or (np.ones(pair.shape),) * 2, False)
-    P, Q1, Q2 = shape
-    border = Q1 if any("a" in word for word in words) else 0  # where the second kind begins
 
     def sides(word):
         yield "rows", slice(None), P, len(word), center
         if shared:
             yield "columns", slice(None), Q1, len(word), 0
         else:
-            yield "columns", slice(border), Q1, word.count("a"), 0
-            yield "columns", slice(border, None), Q2, word.count("b"), 0
+            yield "columns", slice(Q1), Q1, word.count("a"), 0
+            yield "columns", slice(Q1, None), Q2, word.count("b"), 0
 
     return [
         _word_cross(n, sides(word), values, found, counts) for n, word in enumerate(words)

@@ -79,10 +79,8 @@ class Estimate:
     probe_error: np.ndarray = None  # the part of `stderr` that more probes would remove
     stderr_rows: np.ndarray = None  # the part of `stderr` that is due to the inputs
     stderr_columns: np.ndarray = None  # the part that is due to the features
-    replicates: tuple = field(
-        default=None, repr=False
-    )  # estimates without each row, (n_max,
-    # P), and without each column, (n_max, Q)
+    replicates: tuple = field(default=None, repr=False)  # estimates without each row,
+    # (n_max, P), and without each column, (n_max, Q)
 
     @property
     def orders(self):
@@ -92,8 +90,7 @@ class Estimate:
     @property
     def usable(self):
         "Which orders have a relative standard error below one half, as all lower ones."
-        known = np.where(np.isnan(self.stderr), np.inf, self.stderr)
-        return uncertainty.usable(np.nan_to_num(self.values, nan=-1.0), known)
+        return uncertainty.usable(self.values, self.stderr)
 
     def interval(
         self,
@@ -102,9 +99,8 @@ class Estimate:
         "Intervals for the moments, with the skewness of the errors where it is known."
         shape = {}
         if self.replicates is not None:
-            sides = [part - self.values[:, None] for part in self.replicates]
-            found = uncertainty.error_shape(*sides)
-            shape = dict(zip(("acceleration", "degrees"), found))
+            sides = (part - self.values[:, None] for part in self.replicates)
+            shape["acceleration"], shape["degrees"] = uncertainty.error_shape(*sides)
         return uncertainty.interval(self.values, self.stderr, level=level, **shape)
 
     def expected_stderr(
@@ -198,20 +194,20 @@ class Estimate:
         "The dimension, in words."
         value, error = self.dimension()
         if math.isnan(value):
-            return []
+            return ""
         noise = "" if self.shape[0] > 1 else "; one trial: noise counts as dimensions too"
-        return [f"dimension m(1)^2/m(2): {value:.4g} +- {error:.2g}{noise}"]
+        return f"dimension m(1)^2/m(2): {value:.4g} +- {error:.2g}{noise}"
 
     def __str__(self):
-        lines, notes = text_table(self._rows()), (f"- {note}" for note in self.notes)
-        return "\n".join([self._heading(), *lines, *self._footing(), *notes])
+        lines = [self._heading(), *text_table(self._rows()), self._footing()]
+        return "\n".join(filter(None, lines + [f"- {note}" for note in self.notes]))
 
     def _repr_html_(self):
-        notes = "".join(f"<li>{note}</li>" for note in self.notes)
-        table = html_table(self._rows()) + "".join(
-            f"<p>{line}</p>" for line in self._footing()
+        head, foot = (
+            f"<p>{x}</p>" if x else "" for x in (self._heading(), self._footing())
         )
-        return f"<p>{self._heading()}</p>{table}" + (f"<ul>{notes}</ul>" if notes else "")
+        notes = "".join(f"<li>{note}</li>" for note in self.notes)
+        return head + html_table(self._rows()) + foot + (f"<ul>{notes}</ul>" * bool(notes))
 
     def plot(
         self,
@@ -284,23 +280,18 @@ class Comparison:
             )
         ]
 
-    def __str__(self):
-        lines = [f"{'':24} n   difference   std. error  p-value"]
+    def _table(self):
+        "Header and rows of the table."
+        yield "", "n", "difference", "std. error", "p-value"
         for x in self.rows:
-            pair = f"{x['second']} - {x['first']}"
-            lines.append(
-                f"{pair:24.24}{x['n']:2d} {x['difference']:12.4g} {x['error']:12.4g} "
-                f"{x['p']:8.2g}"
-            )
-        return "\n".join(lines)
+            pair, numbers = f"{x['second']} - {x['first']}", (x["difference"], x["error"])
+            yield pair, str(x["n"]), *(f"{y:.4g}" for y in numbers), f"{x['p']:.2g}"
+
+    def __str__(self):
+        return "\n".join(text_table(self._table()))
 
     def _repr_html_(self):
-        rows = [("", "n", "difference", "std. error", "p-value")]
-        for x in self.rows:
-            numbers = (f"{x[key]:.4g}" for key in ("difference", "error"))
-            pair = f"{x['second']} \N{MINUS SIGN} {x['first']}"
-            rows.append((pair, str(x["n"]), *numbers, f"{x['p']:.2g}"))
-        return html_table(rows)
+        return html_table(self._table())
 
     def plot(
         self,

@@ -97,7 +97,7 @@ def exact_blocks(pair, n_max, row_edges, edges):
 
 def exact_cycles(pair, n_max, center):
     "Means over all cycles, as fractions."
-    from spectral_moments.partitions import centred_terms, cycle, graph_terms
+    from spectral_moments.partitions import graph_terms, order_terms
     from spectral_moments.planner import graph_sums
 
     labels, found = ("leave", "enter"), []
@@ -110,7 +110,7 @@ def exact_cycles(pair, n_max, center):
         (one, two), power = whole_numbers(*pair.counts)
         counted = dict(enter=one, leave=two)
     for n in range(1, n_max + 1):
-        patterns = centred_terms(n, labels) if center else [(1, cycle(n, labels))]
+        patterns = order_terms(n, labels, center)
         total = Fraction(0)
         for coefficient, pattern in patterns:
             graphs, weights = zip(*graph_terms(pattern, center))

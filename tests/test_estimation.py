@@ -23,7 +23,7 @@ from spectral_moments import (
     sketched,
 )
 from spectral_moments.estimation import FAMILIES, RUNS, choose
-from spectral_moments.partitions import centred_terms
+from spectral_moments.partitions import order_terms
 from spectral_moments.results import (
     Estimate,
     EstimateWarning,
@@ -159,7 +159,9 @@ def test_centred_second_order_by_direct_sum():
             ]
         )
 
-    direct = sum(sign * pattern_mean(pattern) for sign, pattern in centred_terms(2))
+    direct = sum(
+        sign * pattern_mean(pattern) for sign, pattern in order_terms(2, center=True)
+    )
     np.testing.assert_allclose(all_cycles(phi, 2, center=True)[1], direct, rtol=1e-10)
 
 
@@ -521,8 +523,7 @@ def test_large_matrices_are_sketched(monkeypatch):
     large = lambda shape, n_max, **options: (["sketched"] * n_max, None)
     monkeypatch.setattr(estimation, "choose", large)
     exact = quiet(PHI, 3, method="all_cycles")
-    covariances = (np.outer(e, e) for e in (exact.stderr_rows, exact.stderr_columns))
-    sample = estimation.Covariances(*covariances, np.zeros(3, dtype=int))
+    sample = [exact.stderr_rows[:, None], exact.stderr_columns[:, None]]
     monkeypatch.setattr(estimation, "_from_sample", lambda call: sample)
     found = quiet(PHI, 3, random_state=0)
     assert found.methods == ["sketched"] * 3 and found.shape == (1, 24, 30)

@@ -16,7 +16,6 @@ from spectral_moments import all_cycles
 from spectral_moments.cycles import mean_over_disjoint
 from spectral_moments.partitions import (
     canonical,
-    centred_terms,
     cycle,
     cycle_means,
     cycle_weights,
@@ -158,14 +157,14 @@ def test_centred_patterns(n, labels):
     "Every row position whole or split, one by one; subtracted means change nothing."
     rng = np.random.default_rng(6)
     matrices = {label: whole(rng, (5, 3)) + 4 for label in set(labels)}
-    for _, pattern in centred_terms(n, labels):
+    for _, pattern in order_terms(n, labels, True):
         assert distinct_sum(pattern, matrices) == exact_sum(pattern, matrices)
     exact = sum(
         Fraction(coefficient * exact_sum(pattern, matrices))
         / math.prod(
             math.perm(s, 1 + max(e[k] for e in pattern)) for k, s in enumerate((5, 3))
         )
-        for coefficient, pattern in centred_terms(n, labels)
+        for coefficient, pattern in order_terms(n, labels, True)
     )
     enter, leave = (matrices[label].astype(float) for label in labels[::-1])
     pair = Pair(enter, enter if labels[0] == labels[1] else leave)
