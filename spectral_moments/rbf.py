@@ -132,7 +132,6 @@ def log_moments(
     return (n * log_s - np.log1p(np.cumsum(powers, axis=0))).sum(axis=1)
 
 
-#| export
 def lightest_indices(
     weights,  # positive numbers in increasing order, length d
 ):  # iterator over all multi-indices, tuples of length d

@@ -38,6 +38,9 @@ class WithError(NamedTuple):
     value: float
     stderr: float
 
+    def __str__(self):
+        return f"{self.value:.4g} +- {self.stderr:.2g}"
+
 
 def finite_or_none(
     numbers,  # array, list or tuple
@@ -62,7 +65,8 @@ def html_table(
     "The same for a notebook."
     head, *rows = ("".join(f"<td>{escape(x)}</td>" for x in row) for row in rows)
     head, body = head.replace("td>", "th>"), "".join(f"<tr>{row}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    inside = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
+    return f'<table class="dataframe">{inside}</table>'
 
 
 @dataclass(frozen=True, eq=False)

@@ -253,7 +253,6 @@ class Alignment:
         return "\n".join(lines + [f"- {note}" for note in self.notes])
 
 
-#| export
 BATCHES = 10  # so many and more tell the error by their scatter
 
 

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['FEWEST', 'STRIP', 'SAMPLE', 'LOADED', 'GATHERED', 'MEAN_SHARE', 'namespace', 'at_home', 'Pair', 'Means',
-           'ratio_means', 'View', 'unit_exponent', 'scaled', 'Source', 'FileSource', 'file_source', 'tensor_trials',
-           'open_source', 'look']
+           'ratio_means', 'View', 'unit_exponent', 'scaled', 'Source', 'FileSource', 'survey', 'file_source',
+           'tensor_trials', 'open_source', 'look']
 
 # %% ../nbs/21_sources.ipynb #c4cba06e
 import math
@@ -324,7 +324,7 @@ def _dask_source(phi):
         return open_source(phi.compute())
     phi = phi if phi.ndim == 3 else phi[None]
     phi = phi.rechunk({0: -1, 1: tuple(size for size in phi.chunks[1] if size), 2: -1})
-    parts = map(dask.delayed(_survey), phi.to_delayed().ravel())
+    parts = map(dask.delayed(survey), phi.to_delayed().ravel())
     return _surveyed(Source(phi), dask.compute(*parts))
 
 
@@ -339,8 +339,10 @@ def _checked_chunk(chunk, block_info=None):
     return check_trials(chunk, missing=None).reshape(chunk.shape) if chunk.size else chunk
 
 # %% ../nbs/21_sources.ipynb #0b326b26
-def _survey(x):
-    "Largest size of what is not missing, sum of squares in this unit, and how many."
+def survey(
+    x,  # array of numbers, NaN where missing
+):  # (largest size, sum of squares in this unit, number), of what is not missing
+    "What a power of two is chosen by."
     x = x.ravel()
     low, high = float(x.min()), float(x.max())
     if math.isnan(low):
@@ -355,7 +357,7 @@ def _survey(x):
 
 def _surveyed(source, parts=None):
     "The same source with its exponent, and knowing whether entries are missing."
-    parts = list(map(_survey, source.strips())) if parts is None else parts
+    parts = list(map(survey, source.strips())) if parts is None else parts
     largest, seen = max(part[0] for part in parts), sum(part[2] for part in parts)
     if not seen:
         raise ValueError("phi has only NaN entries; pass what was observed")
@@ -380,7 +382,7 @@ def file_source(
     phi = phi if isinstance(phi, np.memmap) else _mapped(phi)
     source = FileSource(phi if phi.ndim == 3 else phi[None])
     return _surveyed(
-        source, [_survey(check_trials(x, missing=None)) for x in source.strips()]
+        source, [survey(check_trials(x, missing=None)) for x in source.strips()]
     )
 
 

@@ -24,7 +24,8 @@ from spectral_moments.checks import (
 )
 from .files import atomic_write, zipped_array
 from .kernel import advanced
-from .sources import Source, View, ratio_means, scaled, unit_exponent
+from .sources import Source, View, ratio_means, scaled
+from .sources import survey, unit_exponent
 
 # %% ../nbs/25_stream.ipynb #36359adf
 class Summary(NamedTuple):
@@ -239,10 +240,8 @@ class Stream:
             count = len(half)
         if not count:
             return state
-        known = rows[rows == rows]
-        gaps, largest = known.size < rows.size, float(abs(known).max(initial=0.0))
-        squares = float(((known / (largest or 1)) ** 2).sum())
-        exponent = unit_exponent(largest, squares, max(known.size, 1))
+        largest, squares, seen = survey(rows)
+        exponent, gaps = unit_exponent(largest, squares, seen), seen < rows.size
         pair = view.pair(Source(rows, 0, gaps))
         threads, counts = dict(n_jobs=self.n_jobs), None
         sums = extended(state.sums, pair.enter, pair.leave, exponent=exponent, **threads)
