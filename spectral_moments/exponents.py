@@ -122,12 +122,12 @@ def fit_law(
     return theta, *_gain(law, theta, n, V)
 
 # %% ../nbs/13_exponents.ipynb #c3d9dee7
-def _by_cycles(est):
-    "Whether the errors are those of a jackknife over single rows and columns."
-    methods = set(getattr(est, "methods", ())) - {"all_cycles", "increasing"}
+def _by_law(est):
+    "Which orders are of all cycles, with errors by the jackknife over rows and columns."
+    known = np.array(getattr(est, "methods", ["all_cycles"] * len(est.values)))
     sides = (getattr(est, side, None) for side in ("stderr_rows", "stderr_columns"))
     both = all(x is None or (np.asarray(x)[1:] > 0).all() for x in sides)
-    return hasattr(est, "shape") and not methods and both
+    return (known == "all_cycles") & both & hasattr(est, "shape")
 
 
 def _covariances(law, theta, n, R, est):
@@ -136,7 +136,7 @@ def _covariances(law, theta, n, R, est):
     sides = [0.0 if x is None else x[0] for x in sides]
     shape = getattr(est, "shape", (1, 1e6, 1e6))  # without one: as for a large matrix
     V, J = law_covariance(law, theta, n, est.values[0], shape, sides)
-    return V, (1 + R[0, 0] / J[0, 0]) / 2 * V if _by_cycles(est) else R + R**2 / 2
+    return V, (1 + R[0, 0] / J[0, 0]) / 2 * V if _by_law(est)[n - 1].all() else R + R**2 / 2
 
 
 def _shift(law, theta, n, V, S):
@@ -275,7 +275,7 @@ def usable_orders(
 ):  # (orders, their values, relative covariance R)
     "Orders to fit, checked: from 2 on, of one family of cycles."
     m, C = moments_and_covariance(est)
-    good = (m > 0) & (_by_cycles(est) | (np.sqrt(C.diagonal()) < m))
+    good = (m > 0) & (_by_law(est)[: len(m)] | (np.sqrt(C.diagonal()) < m))
     if orders is None:
         last = 1 + int(good[1:].cumprod().sum())
         family = getattr(est, "methods", None) or [""] * len(m)
@@ -317,7 +317,9 @@ def _fit(est, orders, law, rank):
     low, high = (1e-4, 50) if law == "exponential" else (1.01 / n[0], 6)  # a n > 1
     bounds = [low, -np.inf], [high, np.inf]
     theta, V, S = _agreed(f, n, m, R, est, bounds)
-    while _by_cycles(est) and min(V[-1, -1], R[-1, -1]) >= 1:  # the last is but noise
+    while (
+        _by_law(est)[n[-1] - 1] and min(V[-1, -1], R[-1, -1]) >= 1
+    ):  # the last is but noise
         if orders is not None or len(n) == _FEWEST[law]:
             raise _too_few(len(n) - 1, [int(n[-1])], _FEWEST[law])
         n, m, R = n[:-1], m[:-1], R[:-1, :-1]
@@ -328,7 +330,8 @@ def _fit(est, orders, law, rank):
         theta, K, G, extra["break"] = _broken(y, n, theta, bounds, V)
         f, bend, moves = partial(broken_moments, at=extra["break"]), 0 * low, K
     covariance, dof = moves @ S @ moves.T, len(n) - len(theta) - len(extra)
-    test = goodness_of_fit(y + bend - f(theta, n), S, np.eye(len(n)) - G @ K, dof)
+    level = 2 * S - V if _by_law(est)[n - 1].all() else S  # that of the data
+    test = goodness_of_fit(y + bend - f(theta, n), level, np.eye(len(n)) - G @ K, dof)
     values = [*theta[:-1], np.exp(theta[-1])]
     errors = np.sqrt(covariance.diagonal()) * [*np.ones(len(theta) - 1), values[-1]]
     named = [dict(zip(_LAWS[law], map(float, x))) for x in (values, errors)]

@@ -194,7 +194,7 @@ OTHERS = {  # process, shape
 def draw_other(name, seed, index):
     "What is kept of one matrix whose law is asked for."
     process, shape = OTHERS[name]
-    rng = np.random.default_rng([seed, 100 + list(OTHERS).index(name), index])
+    rng = np.random.default_rng([seed, 300 + list(OTHERS).index(name), index])
     return kept(process.sample(*shape, rng), index, 5)
 
 
