@@ -1,8 +1,9 @@
 """Exponents of power laws: bias, spread, reported errors, coverage, and the tests of fit.
 
 Writes results/exponents.json, the data of the chapter on exponents. All matrices are drawn
-and estimated first, then fitted; an interrupted run continues where it stopped. The method
-was fixed before any fit of this seed. Takes about an hour on one core.
+and estimated first, then fitted; an interrupted run continues where it stopped. The fit was
+fixed before any fit of this seed; the covariance of the test was changed once after it, and
+the matrices of other laws were drawn anew. Takes about an hour on one core.
 """
 
 import warnings
