@@ -124,7 +124,7 @@ def fit_law(
 # %% ../nbs/13_exponents.ipynb #c3d9dee7
 def _by_law(est):
     "Which orders are of all cycles, with errors by the jackknife over rows and columns."
-    known = np.array(getattr(est, "methods", ["all_cycles"] * len(est.values)))
+    known = np.array(getattr(est, "methods", None) or ["all_cycles"] * len(est.values))
     sides = (getattr(est, side, None) for side in ("stderr_rows", "stderr_columns"))
     both = all(x is None or (np.asarray(x)[1:] > 0).all() for x in sides)
     return (known == "all_cycles") & both & hasattr(est, "shape")
@@ -133,7 +133,7 @@ def _by_law(est):
 def _covariances(law, theta, n, R, est):
     "Of the moments by the law, V, and of their logarithms, S."
     sides = (getattr(est, side, None) for side in ("stderr_rows", "stderr_columns"))
-    sides = [0.0 if x is None else x[0] for x in sides]
+    sides = [0.0 if x is None else np.nan_to_num(x[0]) for x in sides]
     shape = getattr(est, "shape", (1, 1e6, 1e6))  # without one: as for a large matrix
     V, J = law_covariance(law, theta, n, est.values[0], shape, sides)
     return V, (1 + R[0, 0] / J[0, 0]) / 2 * V if _by_law(est)[n - 1].all() else R + R**2 / 2
