@@ -122,12 +122,18 @@ def fit_law(
     return theta, *_gain(law, theta, n, V)
 
 # %% ../nbs/13_exponents.ipynb #c3d9dee7
-def _by_law(est):
-    "Which orders are of all cycles, with errors by the jackknife over rows and columns."
+def _jackknifed(est, family="all_cycles"):
+    "Which orders are of this family, with errors of single rows and columns."
     known = np.array(getattr(est, "methods", None) or ["all_cycles"] * len(est.values))
     sides = (getattr(est, side, None) for side in ("stderr_rows", "stderr_columns"))
     both = all(x is None or (np.asarray(x)[1:] > 0).all() for x in sides)
-    return (known == "all_cycles") & both & hasattr(est, "shape")
+    return (known == family) & both & hasattr(est, "shape")
+
+
+def _by_law(est, n):
+    "Whether a law knows the errors of these orders: one family of cycles has them all."
+    families = ("all_cycles", "increasing")
+    return any(_jackknifed(est, family)[n - 1].all() for family in families)
 
 
 def _covariances(law, theta, n, R, est):
@@ -136,7 +142,11 @@ def _covariances(law, theta, n, R, est):
     sides = [0.0 if x is None else np.nan_to_num(x[0]) for x in sides]
     shape = getattr(est, "shape", (1, 1e6, 1e6))  # without one: as for a large matrix
     V, J = law_covariance(law, theta, n, est.values[0], shape, sides)
-    return V, (1 + R[0, 0] / J[0, 0]) / 2 * V if _by_law(est)[n - 1].all() else R + R**2 / 2
+    if not _by_law(est, n):
+        return V, R + R**2 / 2
+    rho = R[0, 0] / J[0, 0]
+    own = np.maximum(R - rho * J, 0).diagonal() * ~_jackknifed(est)[n - 1]
+    return V + np.diag(own), (1 + rho) / 2 * V + np.diag(own)
 
 
 def _shift(law, theta, n, V, S):
@@ -275,7 +285,7 @@ def usable_orders(
 ):  # (orders, their values, relative covariance R)
     "Orders to fit, checked: from 2 on, of one family of cycles."
     m, C = moments_and_covariance(est)
-    good = (m > 0) & (_by_law(est)[: len(m)] | (np.sqrt(C.diagonal()) < m))
+    good = (m > 0) & (_jackknifed(est)[: len(m)] | (np.sqrt(C.diagonal()) < m))
     if orders is None:
         last = 1 + int(good[1:].cumprod().sum())
         family = getattr(est, "methods", None) or [""] * len(m)
@@ -317,9 +327,7 @@ def _fit(est, orders, law, rank):
     low, high = (1e-4, 50) if law == "exponential" else (1.01 / n[0], 6)  # a n > 1
     bounds = [low, -np.inf], [high, np.inf]
     theta, V, S = _agreed(f, n, m, R, est, bounds)
-    while (
-        _by_law(est)[n[-1] - 1] and min(V[-1, -1], R[-1, -1]) >= 1
-    ):  # the last is but noise
+    while min(V[-1, -1], R[-1, -1]) >= 1 and _jackknifed(est)[n[-1] - 1]:  # but noise
         if orders is not None or len(n) == _FEWEST[law]:
             raise _too_few(len(n) - 1, [int(n[-1])], _FEWEST[law])
         n, m, R = n[:-1], m[:-1], R[:-1, :-1]
@@ -330,7 +338,7 @@ def _fit(est, orders, law, rank):
         theta, K, G, extra["break"] = _broken(y, n, theta, bounds, V)
         f, bend, moves = partial(broken_moments, at=extra["break"]), 0 * low, K
     covariance, dof = moves @ S @ moves.T, len(n) - len(theta) - len(extra)
-    level = 2 * S - V if _by_law(est)[n - 1].all() else S  # that of the data
+    level = 2 * S - V if _by_law(est, n) else S  # that of the data
     test = goodness_of_fit(y + bend - f(theta, n), level, np.eye(len(n)) - G @ K, dof)
     values = [*theta[:-1], np.exp(theta[-1])]
     errors = np.sqrt(covariance.diagonal()) * [*np.ones(len(theta) - 1), values[-1]]

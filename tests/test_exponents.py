@@ -205,6 +205,22 @@ def test_errors_lie_between_law_and_data():
     assert errors[1] / errors[0] == pytest.approx((1 + 3) / 2, rel=0.1)
 
 
+def test_increasing_cycles_have_scatter_of_their_own():
+    shape, n, m = (1, 150, 300), np.arange(2, 5), sm.PowerLaw(1.0).moments(4)
+    J = law_covariance(power_moments, (1.0, 0.0), n, m[0], shape, (0, 0))[1]
+    errors = {}
+    for family in ("all_cycles", "increasing"):
+        for more in (0.0, 0.1):
+            C = np.zeros((4, 4))
+            C[1:, 1:] = (J + np.diag([0, more, 4 * more])) * np.multiply.outer(m[1:], m[1:])
+            est = dict(values=m, stderr=np.sqrt(C.diagonal()), covariance=C, shape=shape)
+            fit = power_law(SimpleNamespace(**est, methods=[family] * 4))
+            errors[family, more] = fit.stderr["exponent"]
+    assert errors["increasing", 0.0] == pytest.approx(errors["all_cycles", 0.0], rel=0.1)
+    assert errors["all_cycles", 0.1] == pytest.approx(errors["all_cycles", 0.0], rel=1e-9)
+    assert errors["increasing", 0.1] > 1.3 * errors["increasing", 0.0]
+
+
 def test_errors_follow_the_shift():
     "The covariance is that of the derivative of the whole fit, if the data agree."
     f, shape, n = partial(power_moments, rank=20_000), (2, 150, 300), np.arange(2, 5)
