@@ -618,6 +618,8 @@ class LawFit:
         small if the moments do not follow the law
     est
         what was fitted
+    bent
+        what the law's bending took from the exponent, in standard errors
 
     Examples
     --------
@@ -637,6 +639,7 @@ class LawFit:
     dof: int
     p_value: float
     est: Any
+    bent: float
     @property
     def exponent(self) -> float:
         """The exponent of a power law, or the first of a broken one.
@@ -1653,7 +1656,7 @@ def compare_laws(est: Estimate, orders: Sequence[int] | None = ...) -> dict[str,
     est : Estimate
         an estimate with .values, .stderr and .covariance
     orders : Sequence[int] | None, default None
-        orders to fit; None: from 2 to the last usable one
+        orders to fit; None: from 2 to the last usable one of a family
 
     Returns
     -------

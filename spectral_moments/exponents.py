@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['LAST_ORDER', 'RIDGE', 'BREAKS', 'power_moments', 'exponential_moments', 'broken_moments', 'shared_parts',
-           'law_covariance', 'counted_once', 'fit_law', 'goodness_of_fit', 'LawFit', 'usable_orders', 'power_law',
-           'compare_laws']
+           'law_covariance', 'fit_law', 'goodness_of_fit', 'LawFit', 'usable_orders', 'power_law', 'compare_laws']
 
 # %% ../nbs/13_exponents.ipynb #28d221d0
 import warnings
@@ -13,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
-from scipy.optimize import brentq, least_squares
+from scipy.optimize import least_squares
 from scipy.special import chdtrc, ndtri, zeta
 
 from .checks import check_count
@@ -71,52 +70,41 @@ def shared_parts(
     return np.multiply.outer(n, n) * parts / np.arange(1, size)[:, None, None]
 
 # %% ../nbs/13_exponents.ipynb #445c1ded
-def _parts_over_moments(law, theta, n, entries, shape):
-    "V and J over m(n) m(k); `entries`: variance of an entry, by direction; scale one."
-    rest = np.exp(law(theta, np.arange(2, 2 * max(n) + 1)))
-    parts = sum(shared_parts([v, *rest], n, *shape[1:]) for v in entries)
-    f, p = law(theta, n), np.arange(1, len(parts) + 1)[:, None, None]
-    unit = np.exp(-np.add.outer(f, f))
-    return parts.sum(axis=0) * unit, (p * parts).sum(axis=0) * unit
-
-
 def law_covariance(
     law,  # function (theta, n) -> log m(n)
     theta,  # parameters; the last is the log scale
     n,  # orders, shape (k,)
     m1,  # estimate of m(1)
     shape,  # (T, P, Q): trials, inputs, features
-    reported,  # relative variance of the lowest order by the jackknife
+    sides,  # its standard errors due to the inputs and to the features, by the jackknife
 ):  # (V, J), each of shape (k, k)
     "Relative covariance of the moments of a law, and what a jackknife makes of it."
-    theta, v = [*theta[:-1], 0.0], max(m1, 0.0) / np.exp(theta[-1])
-    at = lambda x, n: _parts_over_moments(law, theta, n, (v * np.exp(x), v), shape)
-    if shape[0] == 1:
-        return at(0.0, n)
-    over, most = lambda x: at(x, n[:1])[1][0, 0] - reported, np.log(100.0)
-    noisy = over(0.0) < 0 < over(most)  # repeats: their noise is not in m(1)
-    return at(brentq(over, 0, most, xtol=1e-3) if noisy else 0.0, n)
-
-
-def counted_once(
-    R,  # relative covariance by the jackknife, shape (k, k)
-    V,  # relative covariance of a law
-    J,  # what a jackknife makes of it
-):  # shape (k, k)
-    "Covariance without what the jackknife counts several times: V if R = J."
-    V, J = (np.linalg.cholesky(c + 1e-9 * np.diag(c.diagonal())) for c in (V, J))
-    A = V @ np.linalg.inv(J)
-    return A @ R @ A.T
+    (*theta, scale), (T, *sizes) = theta, shape
+    law, (v, *sides) = partial(law, [*theta, 0.0]), np.array([m1, *sides]) / np.exp(scale)
+    rest, v = np.exp(law(np.arange(2, 2 * max(n) + 1))), max(v, 0.0)
+    both = min(x**2 - 2 * rest[0] / size for x, size in zip(sides, sizes))
+    noisy = np.sqrt(max(both * np.prod(sizes) - v**2, v**2)) if T > 1 else v
+    parts = sum(shared_parts([x, *rest], n, *sizes) for x in (v, noisy))
+    p, unit = np.arange(1, len(parts) + 1)[:, None, None], np.exp(law(n))
+    V, J = parts.sum(axis=0), (p * parts).sum(axis=0)
+    return V / np.multiply.outer(unit, unit), J / np.multiply.outer(unit, unit)
 
 # %% ../nbs/13_exponents.ipynb #c3d9dee6
 #: highest order that is fitted unless asked for, and share added to the diagonal of 1/W
 LAST_ORDER, RIDGE = 4, 0.001
 
 
-def _derivative(law, theta, n):
-    "Derivative of log m(n) by the parameters, shape (k, parameters), by differences."
-    h = 1e-5 * np.eye(len(theta))
-    return np.stack([(law(theta + e, n) - law(theta - e, n)) / 2e-5 for e in h], axis=1)
+def _derivative(f, theta, n, h=1e-5):
+    "Derivative of f(theta, n) by the parameters, shape (k, parameters), by differences."
+    steps = h * np.eye(len(theta))
+    return np.stack([(f(theta + e, n) - f(theta - e, n)) / (2 * h) for e in steps], axis=1)
+
+
+def _gain(law, theta, n, V):
+    "The matrix K of the fit, and the derivative G."
+    G = _derivative(law, theta, n)
+    W_G = np.linalg.solve(V + RIDGE * np.diag(V.diagonal()), G)
+    return np.linalg.pinv(G.T @ W_G, rcond=1e-12) @ W_G.T, G
 
 
 def fit_law(
@@ -126,59 +114,82 @@ def fit_law(
     start,  # parameters to begin with
     bounds,  # (lowest, highest) parameters
     V,  # covariance that weighs the residuals, shape (k, k)
-):  # (parameters, the matrix K of the sandwich, derivative G)
-    "Weighted least squares on the log scale."
+):  # (parameters, the matrix K of the fit, derivative G)
+    "Weighted least squares on the log scale, with weights that are given."
     root = np.linalg.cholesky(V + RIDGE * np.diag(V.diagonal()))
     miss = lambda x: np.linalg.solve(root, y - law(x, n))
     theta = least_squares(miss, start, bounds=bounds, x_scale=0.1).x
-    G = _derivative(law, theta, n)
-    W_G = np.linalg.solve(root @ root.T, G)
-    return theta, np.linalg.pinv(G.T @ W_G, rcond=1e-12) @ W_G.T, G
+    return theta, *_gain(law, theta, n, V)
 
 # %% ../nbs/13_exponents.ipynb #c3d9dee7
-def _by_cycles(est):
-    "Whether the errors are those of a jackknife over single rows and columns."
-    methods = set(getattr(est, "methods", ())) - {"all_cycles", "increasing"}
+def _jackknifed(est, family="all_cycles"):
+    "Which orders are of this family, with errors of single rows and columns."
+    known = np.array(getattr(est, "methods", None) or ["all_cycles"] * len(est.values))
     sides = (getattr(est, side, None) for side in ("stderr_rows", "stderr_columns"))
     both = all(x is None or (np.asarray(x)[1:] > 0).all() for x in sides)
-    return hasattr(est, "shape") and not methods and both
+    return (known == family) & both & hasattr(est, "shape")
 
 
-def _agreed(f, n, m, R, est, bounds):
-    "Fit until weights and law agree: theta, K, G, y, R counted once, S and V."
-    reported, S, start = R, R, [max(0.5, 1.2 * bounds[0][0]), np.log(m[-1]) / n[-1]]
-    theta = fit_law(f, np.log(m), n, start, bounds, np.diag(n**2.0))[0]
-    for _ in range(8):  # without a shape: as for a large matrix
-        shape = getattr(est, "shape", (1, 1e6, 1e6))
-        V, J = law_covariance(f, theta, n, est.values[0], shape, reported[0, 0])
-        if _by_cycles(est):
-            R = counted_once(reported, V, J)
-            S = (V + R) / 2
-        y = np.log(m) + np.log1p(S.diagonal()) / 2  # the mean of a logarithm is low
-        before, (theta, K, G) = theta, fit_law(f, y, n, theta, bounds, V)
-        if abs(theta - before).max() < 1e-3:
-            break
-    return theta, K, G, y, R, S, V
+def _by_law(est, n):
+    "Whether a law knows the errors of these orders: one family of cycles has them all."
+    families = ("all_cycles", "increasing")
+    return any(_jackknifed(est, family)[n - 1].all() for family in families)
 
 
-def _curvature_bias(law, theta, n, K, covariance):
-    "What the bending of the law takes from the parameters, at most one standard error."
+def _covariances(law, theta, n, R, est):
+    "Of the moments by the law, V, and of their logarithms, S."
+    sides = (getattr(est, side, None) for side in ("stderr_rows", "stderr_columns"))
+    sides = [0.0 if x is None else np.nan_to_num(x[0]) for x in sides]
+    shape = getattr(est, "shape", (1, 1e6, 1e6))  # without one: as for a large matrix
+    V, J = law_covariance(law, theta, n, est.values[0], shape, sides)
+    if not _by_law(est, n):
+        return V, R + R**2 / 2
+    rho = R[0, 0] / J[0, 0]
+    own = np.maximum(R - rho * J, 0).diagonal() * ~_jackknifed(est)[n - 1]
+    return V + np.diag(own), (1 + rho) / 2 * V + np.diag(own)
+
+
+def _shift(law, theta, n, V, S):
+    "What logarithms and the bending of the law take from y; K and G."
+    K, G = _gain(law, theta, n, V)
     (a, scale), h = theta, 1e-3 * theta[0]
     bend = (law([a + h, scale], n) + law([a - h, scale], n) - 2 * law(theta, n)) / h**2
-    error = np.sqrt(covariance.diagonal())
-    return np.clip(K @ bend * covariance[0, 0] / 2, -error, error)
+    return np.log1p(S.diagonal()) / 2, bend * (K @ S @ K.T)[0, 0] / 2, K, G
+
+# %% ../nbs/13_exponents.ipynb #c3d9dee8
+def _agreed(law, n, m, R, est, bounds):
+    "The parameters whose own weights and shifts lead to them, V and S."
+    y, start = np.log(m), [max(0.5, 1.2 * bounds[0][0]), np.log(m[-1]) / n[-1]]
+    theta = fit_law(law, y, n, start, bounds, np.diag(n**2.0))[0]
+    for _ in range(50):
+        V, S = _covariances(law, theta, n, R, est)
+        low, bend, K, _ = _shift(law, theta, n, V, S)
+        step = K @ (y + low + bend - law(theta, n))
+        step *= 0.6 / max(1, 6 * abs(step[0]) / theta[0])  # at most a tenth of the exponent
+        before, theta = theta, np.clip(theta + step, *bounds)
+        if abs(theta - before).max() < 1e-5:
+            break
+    return theta, V, S
+
+
+def _followed(law, theta, n, K, R, est):
+    "B K: what an error of the logarithms moves, the shift along with the rest."
+    V = lambda x: _covariances(law, x, n, R, est)[0]
+    shift = lambda x, n: sum(_shift(law, x, n, V(x), V(x))[:2])
+    slope = _derivative(shift, theta, n, 1e-3 * theta[0])
+    return np.linalg.solve(np.eye(len(theta)) - K @ slope, K)
 
 # %% ../nbs/13_exponents.ipynb #41e11d3c
 def goodness_of_fit(
     residual,  # y - f(theta), shape (k,)
-    R,  # relative covariance of the moments, shape (k, k)
+    S,  # covariance of y, shape (k, k)
     M,  # residual as a linear function of y, shape (k, k)
     dof,  # degrees of freedom
 ):  # (chi-square, p-value); NaN if there are no degrees of freedom
     "Test whether residuals are larger than the errors of the moments explain."
     if dof < 1:
         return np.nan, np.nan
-    w, U = np.linalg.eigh(M @ (R + R**2 / 2) @ M.T)
+    w, U = np.linalg.eigh(M @ S @ M.T)
     chi_square = ((U[:, -dof:].T @ residual) ** 2 / w[-dof:]).sum()
     return float(chi_square), float(chdtrc(dof, chi_square))
 
@@ -197,6 +208,7 @@ class LawFit:
     dof: int  # its degrees of freedom
     p_value: float  # small if the moments do not follow the law
     est: object = field(repr=False, default=None)  # what was fitted
+    bent: float = 0.0  # what the law's bending took from the exponent, in standard errors
 
     @property
     def exponent(self):
@@ -269,16 +281,17 @@ def usable_orders(
     est,  # an estimate with .values, .stderr and .covariance
     orders,  # orders to fit, or None
     fewest,  # so many are needed
+    most=LAST_ORDER,  # highest order if none are asked for, or one to spare
 ):  # (orders, their values, relative covariance R)
-    "Orders to fit, checked: from 2 on, of one family of cycles, at most `LAST_ORDER`."
+    "Orders to fit, checked: from 2 on, of one family of cycles."
     m, C = moments_and_covariance(est)
-    good = (m > 0) & (_by_cycles(est) | (np.sqrt(C.diagonal()) < m))
+    good = (m > 0) & (_jackknifed(est)[: len(m)] | (np.sqrt(C.diagonal()) < m))
     if orders is None:
         last = 1 + int(good[1:].cumprod().sum())
         family = getattr(est, "methods", None) or [""] * len(m)
         same = 1 + int(np.cumprod([x == family[1] for x in family[1:]]).sum())
         last = min(last, same) if same > fewest else last
-        orders = range(2, min(last, max(LAST_ORDER, fewest + 1)) + 1)
+        orders = range(2, min(last, max(most, fewest + 1)) + 1)
     n = np.array([check_count(x, "orders", least=2) for x in orders], dtype=int)
     bad = [int(x) for x in n if x > len(m) or not good[x - 1]]
     if bad or len(set(n.tolist())) < fewest:
@@ -313,27 +326,26 @@ def _fit(est, orders, law, rank):
     f = exponential_moments if law == "exponential" else partial(power_moments, rank=rank)
     low, high = (1e-4, 50) if law == "exponential" else (1.01 / n[0], 6)  # a n > 1
     bounds = [low, -np.inf], [high, np.inf]
-    theta, K, G, y, once, S, V = _agreed(f, n, m, R, est, bounds)
-    while _by_cycles(est) and min(V[-1, -1], R[-1, -1]) >= 1:  # the last is but noise
+    theta, V, S = _agreed(f, n, m, R, est, bounds)
+    while min(V[-1, -1], R[-1, -1]) >= 1 and _jackknifed(est)[n[-1] - 1]:  # but noise
         if orders is not None or len(n) == _FEWEST[law]:
             raise _too_few(len(n) - 1, [int(n[-1])], _FEWEST[law])
         n, m, R = n[:-1], m[:-1], R[:-1, :-1]
-        theta, K, G, y, once, S, V = _agreed(f, n, m, R, est, bounds)
-    extra = {}
+        theta, V, S = _agreed(f, n, m, R, est, bounds)
+    low, bend, K, G = _shift(f, theta, n, V, S)
+    y, extra, moves = np.log(m) + low, {}, _followed(f, theta, n, K, R, est)
     if law == "broken":
         theta, K, G, extra["break"] = _broken(y, n, theta, bounds, V)
-        f = partial(broken_moments, at=extra["break"])
-    covariance, dof = K @ S @ K.T, len(n) - len(theta) - len(extra)
-    test = goodness_of_fit(y - f(theta, n), once, np.eye(len(n)) - G @ K, dof)
-    if law != "broken":
-        theta = np.clip(theta + _curvature_bias(f, theta, n, K, covariance), *bounds)
+        f, bend, moves = partial(broken_moments, at=extra["break"]), 0 * low, K
+    covariance, dof = moves @ S @ moves.T, len(n) - len(theta) - len(extra)
+    level = 2 * S - V if _by_law(est, n) else S  # that of the data
+    test = goodness_of_fit(y + bend - f(theta, n), level, np.eye(len(n)) - G @ K, dof)
     values = [*theta[:-1], np.exp(theta[-1])]
     errors = np.sqrt(covariance.diagonal()) * [*np.ones(len(theta) - 1), values[-1]]
     named = [dict(zip(_LAWS[law], map(float, x))) for x in (values, errors)]
-    moments = np.exp(f(theta, n))
-    return LawFit(
-        law, named[0] | extra, named[1], covariance, n, moments, test[0], dof, test[1], est
-    )
+    found = n, np.exp(f(theta, n)), test[0], dof, test[1], est
+    bent = float((K @ bend)[0]) / named[1][_LAWS[law][0]]
+    return LawFit(law, named[0] | extra, named[1], covariance, *found, bent)
 
 # %% ../nbs/13_exponents.ipynb #fa527b6e
 #: breaks that are tried, the best of which counts as a fitted parameter
@@ -370,7 +382,7 @@ def power_law(
             EstimateWarning,
             stacklevel=2,
         )
-    elif not error < fit.exponent / 3:
+    elif not (error < fit.exponent / 3 and abs(fit.bent) < 0.5):
         warnings.warn(
             f"the {name} {fit.exponent:.2g} has the error {error:.2g} and is hardly "
             "determined; measure more rows and columns",
@@ -382,11 +394,12 @@ def power_law(
 # %% ../nbs/13_exponents.ipynb #f2000cb3
 def compare_laws(
     est,  # an estimate with .values, .stderr and .covariance
-    orders=None,  # orders to fit; None: from 2 to the last usable one
+    orders=None,  # orders to fit; None: from 2 to the last usable one of a family
 ):  # dict of `LawFit`, the laws that there are enough orders for
     "All laws on the same orders, by the same test."
     m, C = moments_and_covariance(est)
-    last = 1 + int(((m > 0) & (np.sqrt(C.diagonal()) < m))[1:].cumprod().sum())
-    orders = range(2, last + 1) if orders is None else orders
+    if orders is None:
+        found = usable_orders(est, None, 2, len(m))[0]
+        orders = found[: int((np.sqrt(C.diagonal()) < m)[found - 1].cumprod().sum())]
     enough = [law for law in _LAWS if len(list(orders)) >= _FEWEST[law]]
     return {law: _fit(est, orders, law, np.inf) for law in enough}

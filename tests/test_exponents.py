@@ -13,7 +13,6 @@ from spectral_moments.exponents import (
     BREAKS,
     broken_moments,
     compare_laws,
-    counted_once,
     exponential_moments,
     fit_law,
     goodness_of_fit,
@@ -93,7 +92,7 @@ def test_covariances_are_those_of_gaussian_features():
     rng, n = np.random.default_rng(1), np.array([2, 3])
     draws = np.array([sm.all_cycles(process.sample(P, Q, rng), 3)[1:] for _ in range(300)])
     m, law = process.moments(6), partial(power_moments, rank=50)
-    V, J = law_covariance(law, (1.0, 0.0), n, m[0], (1, P, Q), np.nan)
+    V, J = law_covariance(law, (1.0, 0.0), n, m[0], (1, P, Q), (0, 0))
     V, J = (x * np.multiply.outer(m[1:3], m[1:3]) for x in (V, J))
     parts, p = 2 * shared_parts(m, n, P, Q), np.arange(1, 7)[:, None, None]
     np.testing.assert_allclose(V, parts.sum(axis=0), rtol=1e-10)
@@ -113,19 +112,39 @@ def test_parts_of_noise():
     assert (parts[:, 0, 1] == 0).all()  # cycles of different lengths share no noise
 
 
-@pytest.mark.parametrize("trials", [1, 2])
+def first_errors(m, noisy, P, Q):
+    "Standard errors of m(1) due to rows and columns, by the jackknife."
+    return np.sqrt([2 * m[1] / k + (noisy**2 + m[0] ** 2) / (P * Q) for k in (P, Q)])
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e-3])
-def test_counted_once_undoes_the_jackknife(trials, scale):
-    n, theta, shape = np.arange(2, 6), [0.8, np.log(scale)], (trials, 60, 90)
-    m = np.exp(power_moments([0.8, 0.0], np.arange(2, 11)))
-    noisy = (20.0, 20.0) if trials == 1 else (34.0, 20.0)  # variance of one entry
-    parts = sum(shared_parts([v, *m], n, 60, 90) for v in noisy)
-    unit, p = np.multiply.outer(m[:4], m[:4]), np.arange(1, 11)[:, None, None]
-    V, J = parts.sum(axis=0) / unit, (p * parts).sum(axis=0) / unit
-    pair = law_covariance(power_moments, theta, n, 20 * scale, shape, J[0, 0])
-    found = counted_once(J, *pair)
-    np.testing.assert_allclose(found, V, rtol=1e-2 if trials == 2 else 1e-5)
-    assert (found.diagonal() < J.diagonal()).all()
+@pytest.mark.parametrize("tails", [(1, 1), (3, 1), (1, 3)])
+def test_noise_from_the_error_of_the_first_moment(scale, tails):
+    n, P, Q = np.arange(2, 6), 60, 90
+    m = np.array([20.0, *np.exp(power_moments([0.8, 0.0], np.arange(2, 11)))])
+    parts = sum(shared_parts([v, *m[1:]], n, P, Q) for v in (20.0, 34.0))
+    unit, p = np.multiply.outer(m[1:5], m[1:5]), np.arange(1, 11)[:, None, None]
+    sides = scale * first_errors(m, 34.0, P, Q) * tails  # heavy tails on one side only
+    law = power_moments, [0.8, np.log(scale)], n, 20 * scale
+    V, J = law_covariance(*law, (2, P, Q), sides)
+    np.testing.assert_allclose(V, parts.sum(axis=0) / unit, rtol=1e-9)
+    np.testing.assert_allclose(J, (p * parts).sum(axis=0) / unit, rtol=1e-9)
+    quiet = law_covariance(*law, (1, P, Q), (0, 0))[0]
+    np.testing.assert_allclose(law_covariance(*law, (2, P, Q), (0, 0))[0], quiet, rtol=1e-9)
+    assert (V.diagonal() > 1.2 * quiet.diagonal()).all()
+
+
+@pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
+def test_jackknife_of_the_first_moment_tells_the_noise():
+    rng, process, noise, P, Q = np.random.default_rng(3), sm.PowerLaw(1.0, 300), 2.0, 60, 90
+    found = []
+    for k in range(60):
+        errors = noise * rng.standard_normal((2, P, Q))
+        est = sm.estimate(process.sample(P, Q, rng) + errors, 1, random_state=k)
+        found.append([est.stderr_rows[0] ** 2, est.stderr_columns[0] ** 2])
+    m = process.moments(2)
+    expected = first_errors(m, m[0] + noise**2, P, Q) ** 2
+    np.testing.assert_allclose(np.mean(found, axis=0), expected, rtol=0.15)
 
 
 @pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
@@ -156,14 +175,18 @@ def test_orders_of_one_family():
 def test_orders_that_only_the_jackknife_doubts():
     process, shape, law = sm.PowerLaw(0.7, 20_000), (2, 150, 300), (0.7, 0.0)
     m, n, f = process.moments(8), np.arange(2, 5), partial(power_moments, rank=20_000)
-    V, J = law_covariance(f, law, n, m[0], shape, 0.3)  # as with strong noise
+    sides = first_errors(m, 2.5 * m[0], *shape[1:])  # as with strong noise
+    V, J = law_covariance(f, law, n, m[0], shape, sides)
     assert V[1, 1] < 1 < J[1, 1]  # order 3: noise that the jackknife counts six times
-    C = np.diag([m[0] ** 2 / 1e4, 0, 0, 0])
+    C = np.diag([(sides**2).sum(), 0, 0, 0])
     C[1:, 1:] = J * np.multiply.outer(m[1:4], m[1:4])
     parts = dict(values=m[:4], stderr=np.sqrt(C.diagonal()), covariance=C)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sm.EstimateWarning)
-        fit = power_law(SimpleNamespace(**parts, shape=shape), rank=20_000)
+        rows, columns = (np.sqrt(C.diagonal()) / 2 for _ in range(2))
+        rows[0], columns[0] = sides
+        known = dict(shape=shape, stderr_rows=rows, stderr_columns=columns)
+        fit = power_law(SimpleNamespace(**parts, **known), rank=20_000)
     assert fit.orders[1] == 3 and abs(fit.exponent - 0.7) < fit.stderr["exponent"]
     with pytest.raises(ValueError, match="needs 2"):
         power_law(SimpleNamespace(**parts), rank=20_000)
@@ -172,7 +195,7 @@ def test_orders_that_only_the_jackknife_doubts():
 def test_errors_lie_between_law_and_data():
     process, shape, n = sm.PowerLaw(1.0), (1, 150, 300), np.arange(2, 5)
     m = process.moments(4)
-    J = law_covariance(power_moments, (1.0, 0.0), n, m[0], shape, np.nan)[1]
+    J = law_covariance(power_moments, (1.0, 0.0), n, m[0], shape, (0, 0))[1]
     errors = []
     for factor in (1.0, 3.0):
         C = np.zeros((4, 4))
@@ -180,6 +203,48 @@ def test_errors_lie_between_law_and_data():
         est = dict(values=m, stderr=np.sqrt(C.diagonal()), covariance=C, shape=shape)
         errors.append(power_law(SimpleNamespace(**est)).stderr["exponent"] ** 2)
     assert errors[1] / errors[0] == pytest.approx((1 + 3) / 2, rel=0.1)
+
+
+def test_increasing_cycles_have_scatter_of_their_own():
+    shape, n, m = (1, 150, 300), np.arange(2, 5), sm.PowerLaw(1.0).moments(4)
+    J = law_covariance(power_moments, (1.0, 0.0), n, m[0], shape, (0, 0))[1]
+    errors = {}
+    for family in ("all_cycles", "increasing"):
+        for more in (0.0, 0.1):
+            C = np.zeros((4, 4))
+            C[1:, 1:] = (J + np.diag([0, more, 4 * more])) * np.multiply.outer(m[1:], m[1:])
+            est = dict(values=m, stderr=np.sqrt(C.diagonal()), covariance=C, shape=shape)
+            fit = power_law(SimpleNamespace(**est, methods=[family] * 4))
+            errors[family, more] = fit.stderr["exponent"]
+    assert errors["increasing", 0.0] == pytest.approx(errors["all_cycles", 0.0], rel=0.1)
+    assert errors["all_cycles", 0.1] == pytest.approx(errors["all_cycles", 0.0], rel=1e-9)
+    assert errors["increasing", 0.1] > 1.3 * errors["increasing", 0.0]
+
+
+def test_errors_follow_the_shift():
+    "The covariance is that of the derivative of the whole fit, if the data agree."
+    f, shape, n = partial(power_moments, rank=20_000), (2, 150, 300), np.arange(2, 5)
+    m = sm.PowerLaw(0.7, 20_000).moments(4)
+    sides = first_errors(m, 2 * m[0], *shape[1:])
+
+    def fitted(errors, theta=(0.7, 0.0)):
+        values = np.array([m[0], *np.exp(f((0.7, 0.0), n) + errors)])
+        for _ in range(12):  # until the reported covariance is that of the fitted law
+            V, J = law_covariance(f, theta, n, m[0], shape, sides)
+            C = np.diag([(sides**2).sum(), 0, 0, 0])
+            C[1:, 1:] = J * np.multiply.outer(values[1:], values[1:])
+            rows, columns = (np.sqrt(C.diagonal()) / 2 for _ in range(2))
+            rows[0], columns[0] = sides
+            est = dict(values=values, stderr=np.sqrt(C.diagonal()), covariance=C)
+            est |= dict(shape=shape, stderr_rows=rows, stderr_columns=columns)
+            fit = power_law(SimpleNamespace(**est), [2, 3, 4], rank=20_000)
+            theta = np.array([fit.exponent, np.log(fit.scale)])
+        return theta, fit.covariance, V
+
+    h = 0.02
+    slope = [(fitted(h * e)[0] - fitted(-h * e)[0]) / (2 * h) for e in np.eye(3)]
+    _, covariance, V = fitted(np.zeros(3))
+    np.testing.assert_allclose(covariance, np.transpose(slope) @ V @ slope, rtol=0.03)
 
 
 @pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
@@ -261,7 +326,10 @@ def test_warnings():
     with pytest.warns(sm.EstimateWarning, match="do not follow this law"):
         power_law(exact(sm.Linear(20).moments(6), 0.01))
     with pytest.warns(sm.EstimateWarning, match="hardly determined"):
-        power_law(exact(sm.PowerLaw(1.0).moments(3), 0.9))
+        power_law(exact(sm.PowerLaw(1.0).moments(3), 0.3))
+    with pytest.warns(sm.EstimateWarning, match="hardly determined"):
+        fit = power_law(exact(sm.PowerLaw(1.0).moments(3), 0.9))
+    assert abs(fit.bent) > 0.5  # its own error does not say so
 
 
 def test_compare_laws():
@@ -272,6 +340,16 @@ def test_compare_laws():
         "power",
         "exponential",
     ]
+
+
+def test_laws_are_compared_on_orders_of_one_family():
+    m = sm.PowerLaw(1.0).moments(7)
+    mixed = dict(methods=["all_cycles"] * 4 + ["increasing"] * 3)
+    laws = compare_laws(SimpleNamespace(**vars(exact(m, 0.02)), **mixed))
+    assert list(laws) == ["power", "exponential"]
+    assert laws["power"].orders.tolist() == [2, 3, 4]
+    laws = compare_laws(SimpleNamespace(**vars(exact(m, 0.02)), **mixed), range(2, 8))
+    assert laws["broken"].orders.tolist() == list(range(2, 8))
 
 
 def test_eigenvalues_have_the_moments():
