@@ -16,7 +16,7 @@ from scipy.linalg.blas import dgemm
 from .sources import Pair, namespace, at_home, ratio_means, scaled
 
 # %% ../nbs/22_blocks.ipynb #3d776d7e
-MANY = 256  # lanes that fill a product of one order; fewer share one of all orders
+MANY = 256  # lanes, and entries of a block, that fill a product of one order
 
 
 def _times(states, x):
@@ -35,7 +35,7 @@ def _add_product(out, left, right):
 
 def _walk_one(r, C, enter, leave):
     "Take the state over one block of rows and columns."
-    if r.shape[1] < MANY:
+    if min(r.shape[1], enter.shape[0] * enter.shape[1]) < MANY:  # one for all orders
         entered = _times(r[:-1], enter)
         r += _times(C, leave)
         C[1:] += entered
