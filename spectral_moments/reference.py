@@ -225,8 +225,8 @@ _BEGIN = """
 EXAMPLES = {
     "estimate": """
 >>> est = sm.estimate(phi, 4)
->>> print("{:.1f} +- {:.1f}".format(*est.dimension()))  # the truth is 20
-20.0 +- 1.1
+>>> print(est.dimension())  # the truth is 20
+20.03 +- 1.1
 >>> est = sm.estimate(phi, 2, center=True, population=(None, 200))  # these features
 """,
     "Estimate": """
@@ -327,8 +327,8 @@ True
 >>> ax = sm.plot_dimensions(sm.estimate(phi, 4))
 """,
     "participation_ratio": """
->>> print("{:.1f} +- {:.1f}".format(*sm.participation_ratio(phi)))
-20.0 +- 1.1
+>>> print(sm.participation_ratio(phi))
+20.03 +- 1.1
 """,
     "effective_dimension": """
 >>> bounds = sm.effective_dimension(sm.estimate(phi, 3), ridge=0.1)
