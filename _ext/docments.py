@@ -66,7 +66,8 @@ def add_notes(app, what, name, obj, options, lines):
             added += parameters(short_name(name), obj)
         elif has_fields(obj):
             added.append(":Fields:")
-            added += [f"   * **{k}** -- {to_rst(v)}" for k, v in field_notes(obj).items()]
+            for field, note in field_notes(obj).items():
+                added.append(f"   * **{field}**" + (f" -- {to_rst(note)}" if note else ""))
         else:
             added += parameters(short_name(name), obj.__init__)
     except (TypeError, OSError):  # there is no source, as for an inherited __init__
