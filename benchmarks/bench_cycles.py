@@ -9,8 +9,8 @@ import numpy as np
 from common import Report, by, in_turn, product, shortest, sized, third_above
 
 from spectral_moments import all_cycles
-from spectral_moments.partitions import cycle_weights, graph_terms, order_terms
-from spectral_moments.planner import make_plan
+from spectral_moments.engine.graphs import cycle_weights, graph_terms, order_terms
+from spectral_moments.engine.planner import make_plan
 
 TIMES = (  # P, Q, n_max, size of the product, what version 0.1 took
     *((1000, 1000, 3, 1000, 3.717), (1000, 1000, 4, 1000, 11.45)),

@@ -10,7 +10,7 @@ from common import Report, by, in_child, in_turn, shortest, sized
 
 from spectral_moments import increasing
 from spectral_moments.checks import check_n_jobs
-from spectral_moments.recursion import cumulative
+from spectral_moments.teaching.recursion import cumulative
 
 N_MAX = 7
 FIRST_CALL = """

@@ -10,8 +10,8 @@ import numpy as np
 from common import Report, by, in_child, in_turn, product, shortest, sized
 
 import spectral_moments as sm
-from spectral_moments.blocks import block_means
-from spectral_moments.sources import Pair
+from spectral_moments.engine.blocks import block_means
+from spectral_moments.engine.sources import Pair
 
 N_MAX = 7
 FROM_FILE = """

@@ -17,7 +17,7 @@ import numpy as np
 from common import FILE, TINY, Report, by, in_turn, sized
 
 import spectral_moments as sm
-from spectral_moments.recursion import cumulative
+from spectral_moments.teaching.recursion import cumulative
 
 SEED, BUDGET = 0, sized(0.3, 0.05)  # seconds for one call, beyond which a peer stops
 

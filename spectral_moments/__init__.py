@@ -1,90 +1,37 @@
-"""Unbiased spectral moments of kernel integral operators from finite sample matrices."""
+"""Unbiased spectral moments of kernel integral operators from finite sample matrices.
 
-__version__ = "0.2.0"
+The front door is `estimate(phi)`: moments with errors of a matrix of inputs by features, and
+`estimate(phi).dimension()`. Two systems: `alignment(phi, psi)`. A network: `watch`.
+"""
 
-# Public name -> the module that defines it, loaded when the name is first used, so that
-# `import spectral_moments` stays light. This table is all the code that is not in a notebook.
-_HOME = {
-    "Linear": "operators",
-    "Discrete": "operators",
-    "PowerLaw": "operators",
-    "RBF": "rbf",
-    "ReLU": "rbf",
-    "naive": "estimation",
-    "kong_valiant": "estimation",
-    "increasing": "estimation",
-    "all_cycles": "estimation",
-    "sketched": "estimation",
-    "Stream": "stream",
-    "estimate": "estimation",
-    "Estimate": "results",
-    "EstimateWarning": "results",
-    "WithError": "results",
-    "compare": "results",
-    "Comparison": "results",
-    "feasible": "spectrum",
-    "Spectrum": "moment_problem",
-    "recover_eigenvalues": "spectrum",
-    "eigenvalue_bounds": "moment_problem",
-    "spectral_bounds": "moment_problem",
-    "Bounds": "moment_problem",
-    "renyi_dimension": "spectrum",
-    "dimension_sweep": "sweeps",
-    "Sweep": "sweeps",
-    "plot_dimensions": "sweeps",
-    "participation_ratio": "spectrum",
-    "effective_dimension": "moment_problem",
-    "operator_norm": "moment_problem",
-    "power_law": "exponents",
-    "compare_laws": "exponents",
-    "LawFit": "exponents",
-    "alignment": "similarity",
-    "alignments": "similarity",
-    "cross_moments": "similarity",
-    "AlignmentStream": "similarity",
-    "Alignment": "similarity",
-    "Alignments": "similarity",
-    "CrossMoments": "similarity",
-    "LinearPair": "similarity",
-    "RBFPair": "similarity",
-    "variance_bound": "variance",
-    "load_matrix": "files",
-    "row_batches": "files",
-    "from_xarray": "adapters",
-    "from_anndata": "adapters",
-    "first_moment_powers": "feature_learning",
-    "subsample_check": "subsampling",
-    "SubsampleCheck": "subsampling",
-    "record": "networks",
-    "Activations": "networks",
-    "watch": "networks",
-    "Watch": "networks",
-    "Dimensions": "networks",
-    "differentiable_dimension": "networks",
-}
+__version__ = "0.3.0"
 
-# modules that are used by their name: sm.sklearn.SpectralMoments, sm.comparison.compare
-_MODULES = ("comparison", "recordings", "sklearn")
+import ast as _ast
+from importlib import import_module as _import_module
+from pathlib import Path as _Path
 
-__all__ = sorted(_HOME)
+
+def _stub_table():
+    "Public name -> (module, attribute), as the stub beside this file says it."
+    stub = _ast.parse(_Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+    imports = (node for node in stub.body if isinstance(node, _ast.ImportFrom))
+    return {name.asname: (node.module, name.name) for node in imports for name in node.names}
+
+
+_HOME = _stub_table()
+__all__ = [name for name, (module, _) in _HOME.items() if module]
 
 
 def __getattr__(name):
-    if name in _MODULES:
-        from importlib import import_module
-        return import_module(f"{__name__}.{name}")
+    "Load a module when a name of it is first used, so that importing stays light."
     if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    import sys
-    from importlib import import_module
-    import_module(f"{__name__}.{_HOME[name]}")
-    document = import_module(f"{__name__}.reference").document  # for help(), from comments
-    for other, home in _HOME.items():
-        module = sys.modules.get(f"{__name__}.{home}")
-        if module is not None and hasattr(module, other):
-            globals()[other] = document(other, getattr(module, other))
-    return globals()[name]
+    module, attribute = _HOME[name]
+    if module is None:
+        return _import_module(f"{__name__}.{attribute}")
+    value = globals()[name] = getattr(_import_module(f"{__name__}.{module}"), attribute)
+    return value
 
 
 def __dir__():
-    return sorted({*globals(), *_HOME, *_MODULES})
+    return sorted({"__version__", *_HOME})

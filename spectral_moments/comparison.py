@@ -26,7 +26,7 @@ from pathlib import Path
 import numpy as np
 
 from .checks import check_count, check_n_jobs
-from .files import Checkpoint, atomic_write
+from .io.files import Checkpoint, atomic_write
 from .estimation import all_cycles, increasing, kong_valiant, naive
 from .rbf import RBF
 from .reference import document_module

@@ -22,7 +22,7 @@ from spectral_moments.checks import (
     kind_of,
     progress_bar,
 )
-from spectral_moments.reduction import (
+from spectral_moments.engine.reduction import (
     FAMILIES,
     PLAIN,
     RUNS,
@@ -34,7 +34,7 @@ from spectral_moments.reduction import (
     trial_splits,
 )
 from .results import Estimate, warn_all
-from spectral_moments.sources import (
+from spectral_moments.engine.sources import (
     Source,
     at_home,
     look,
@@ -42,7 +42,7 @@ from spectral_moments.sources import (
     open_source,
     tensor_trials,
 )
-from .uncertainty import doubts, few_carry
+from .errors import doubts, few_carry
 
 # %% ../nbs/11_estimation.ipynb #1bce17a5
 #: names of the methods, and the words that users of the package `dimensionality` know

@@ -21,9 +21,9 @@ from numba import njit
 
 from . import estimation
 from .estimation import all_cycles
-from .reduction import reduce
+from .engine.reduction import reduce
 from .networks import need_torch, record
-from .sources import open_source
+from .engine.sources import open_source
 from spectral_moments.checks import (
     check_count,
     check_matrix,

@@ -32,7 +32,7 @@ from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener, pa
 
 import numpy as np
 
-from .files import atomic_write, load_matrix
+from .io.files import atomic_write, load_matrix
 from .reference import document_module
 
 # %% ../nbs/32_recordings.ipynb #22130e35

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import ndtr
 
-from . import checks, uncertainty
+from . import checks
+from . import errors as uncertainty
 
 # %% ../nbs/92_results.ipynb #72582395
 class EstimateWarning(UserWarning):

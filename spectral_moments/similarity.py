@@ -24,11 +24,11 @@ from spectral_moments.checks import (
     check_trials,
     kind_of,
 )
-from .cross import RUNS, cross_table
+from .engine.cross import RUNS, cross_table
 from .rbf import fourier_features
-from .reduction import jackknife_covariance
+from .engine.reduction import jackknife_covariance
 from .results import WithError, finite_or_none, new_axes, warn_all
-from .sources import look, open_source
+from .engine.sources import look, open_source
 
 # %% ../nbs/14_alignment.ipynb #e2a1ca29
 class LinearPair:

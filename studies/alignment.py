@@ -14,7 +14,7 @@ from functools import partial
 import numpy as np
 
 from spectral_moments import EstimateWarning
-from spectral_moments.cross import cross_table
+from spectral_moments.engine.cross import cross_table
 from spectral_moments.similarity import (
     LinearPair,
     RBFPair,
@@ -22,7 +22,7 @@ from spectral_moments.similarity import (
     plain_alignment,
     row_debiased_alignment,
 )
-from spectral_moments.sources import open_source
+from spectral_moments.engine.sources import open_source
 
 SEED = 2033
 PAIRS = {

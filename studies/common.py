@@ -16,7 +16,7 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
-from spectral_moments.files import Checkpoint, atomic_write
+from spectral_moments.io.files import Checkpoint, atomic_write
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 REPEATED = ("n_matrices", "n_sketches", "repetitions")  # what --repetitions sets

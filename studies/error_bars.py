@@ -2,7 +2,7 @@
 
 Writes results/error_bars.json, the table and the figure of the chapter on error bars.
 *Before* is the interval of version 0.1, on the scale of the n-th root; *after* is that of
-`spectral_moments.uncertainty`. Takes about a quarter of an hour on one core.
+`spectral_moments.errors`. Takes about a quarter of an hour on one core.
 """
 
 import warnings
@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from spectral_moments import RBF, EstimateWarning, Linear, estimate
-from spectral_moments.uncertainty import error_shape, few_carry, interval, usable
+from spectral_moments.errors import error_shape, few_carry, interval, usable
 
 SEED, N_MAX, LEVEL, N_STORED = 7, 5, 0.95, 3
 

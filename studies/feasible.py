@@ -14,9 +14,9 @@ from unittest.mock import patch
 import numpy as np
 
 import spectral_moments as sm
-from spectral_moments import spectrum
-from spectral_moments.moment_problem import EVENNESS
-from spectral_moments.uncertainty import interval
+from spectral_moments.spectrum import feasible as spectrum
+from spectral_moments.spectrum.moment_problem import EVENNESS
+from spectral_moments.errors import interval
 
 SEED = 4119
 LATER = 8  # what is added to the seed for the eigenvalues, which were chosen later

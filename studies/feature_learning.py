@@ -35,9 +35,9 @@ from spectral_moments.feature_learning import (
     record,
     train,
 )
-from spectral_moments.files import atomic_write
+from spectral_moments.io.files import atomic_write
 from spectral_moments.results import EstimateWarning
-from spectral_moments.spectrum import participation_ratio
+from spectral_moments.spectrum.feasible import participation_ratio
 
 PARTS = Path(__file__).parent / "feature_learning_parts"
 SEEDS = 12

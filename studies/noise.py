@@ -10,7 +10,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 import numpy as np
 
 from spectral_moments import RBF, increasing, kong_valiant, naive
-from spectral_moments.trials import smoothed_noise
+from spectral_moments.teaching.paper_algorithms import smoothed_noise
 
 SEED = 2027
 N_MAX = 7

@@ -10,17 +10,17 @@ import numpy as np
 import scipy
 
 from spectral_moments.estimation import increasing, kong_valiant
-from spectral_moments.moment_problem import (
+from spectral_moments.spectrum.moment_problem import (
     constant_eigenvalues,
     effective_dimension,
     operator_norm,
     recovery_bound,
 )
-from spectral_moments.operators import Linear, power_sums
+from spectral_moments.processes import Linear, power_sums
 from spectral_moments.rbf import RBF
-from spectral_moments.reduction import jackknife_covariance, reduce
-from spectral_moments.sources import Source
-from spectral_moments.spectrum import participation_ratio, recover_eigenvalues
+from spectral_moments.engine.reduction import jackknife_covariance, reduce
+from spectral_moments.engine.sources import Source
+from spectral_moments.spectrum.feasible import participation_ratio, recover_eigenvalues
 
 SEED = 2028
 ORDERS = 10

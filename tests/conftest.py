@@ -111,4 +111,4 @@ def peak_memory(function, *arguments, **options):
 @pytest.fixture(autouse=True)
 def _dask_arrays_stay(monkeypatch):
     "Dask arrays are not loaded, however small, so that the tests see the cluster's ways."
-    monkeypatch.setattr("spectral_moments.sources.GATHERED", 0)
+    monkeypatch.setattr("spectral_moments.engine.sources.GATHERED", 0)

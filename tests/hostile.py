@@ -80,7 +80,7 @@ def block_sums(enter, leave, n_max, row_edges, edges):
 
 def exact_blocks(pair, n_max, row_edges, edges):
     "Means over cycles through increasing blocks, as fractions; None where there is none."
-    from spectral_moments.blocks import symmetric
+    from spectral_moments.engine.blocks import symmetric
 
     def sums(enter, leave):
         (x, y), shift = whole_numbers(enter, leave)
@@ -97,8 +97,8 @@ def exact_blocks(pair, n_max, row_edges, edges):
 
 def exact_cycles(pair, n_max, center):
     "Means over all cycles, as fractions."
-    from spectral_moments.partitions import graph_terms, order_terms
-    from spectral_moments.planner import graph_sums
+    from spectral_moments.engine.graphs import graph_terms, order_terms
+    from spectral_moments.engine.planner import graph_sums
 
     labels, found = ("leave", "enter"), []
     (enter, leave), shift = whole_numbers(pair.enter, pair.leave)
@@ -162,8 +162,9 @@ def exact_powers(pair, n_max, center, kind):
 
 def exact_means(name, source, view, ask):
     "What a family should say of a view, as fractions."
-    from spectral_moments import blocks, sketch
-    from spectral_moments.sources import Pair
+    from spectral_moments.engine import blocks
+    from spectral_moments.engine import sketch
+    from spectral_moments.engine.sources import Pair
 
     pair = view.pair(source)
     array = lambda x: np.asarray(x.detach() if hasattr(x, "detach") else x)
@@ -190,7 +191,7 @@ class Watch:
     "Exact answers for every view that a call looks at, while the matrix is small."
 
     def __init__(self):
-        from spectral_moments.reduction import FAMILIES
+        from spectral_moments.engine.reduction import FAMILIES
 
         self.families, self.given, self.seen = FAMILIES, dict(FAMILIES), []
 
@@ -453,7 +454,7 @@ def draw_options(shape, rng):
 def data_call(seed, folder):
     "One call on hostile data; the outcome, or `Failed`."
     import spectral_moments as sm
-    from spectral_moments import sources
+    from spectral_moments.engine import sources
 
     sources.GATHERED = 2**26 * (seed % 2)  # every other small Dask array is not loaded
     rng = np.random.default_rng([1, seed])
@@ -521,7 +522,7 @@ def stream_call(phi, shape, options, rng):
         plain = type(phi) is np.ndarray and phi.ndim == 2 and phi.size <= 110
         if not plain or options["center"] or (shuffle and n > 2):
             return None
-        from spectral_moments.sources import Pair
+        from spectral_moments.engine.sources import Pair
 
         seen = 1.0 * ~np.isnan(phi)
         x = np.nan_to_num(phi.astype(float), posinf=np.inf, neginf=-np.inf)
@@ -685,8 +686,8 @@ def check_foreign(caught):
 
 def read_call(path, by_command):
     "A damaged file gives an array, or one line that names it."
-    from spectral_moments.command_line import main
-    from spectral_moments.files import load_matrix
+    from spectral_moments.io.command_line import main
+    from spectral_moments.io.files import load_matrix
 
     content, out, err = path.read_bytes(), io.StringIO(), io.StringIO()
     if by_command:
@@ -725,7 +726,7 @@ def read_call(path, by_command):
 def write_call(path, chance, content):
     "A writer that is interrupted, without room, or not alone leaves a complete file."
     from spectral_moments import Stream
-    from spectral_moments.files import atomic_write
+    from spectral_moments.io.files import atomic_write
 
     old = chance.choice((None, b"before"))
     if old is not None:
@@ -781,7 +782,7 @@ def full_disk(save):
 
 def interrupted(path, content, chance):
     "Ctrl-C after some bytes."
-    from spectral_moments.files import atomic_write
+    from spectral_moments.io.files import atomic_write
 
     with contextlib.suppress(KeyboardInterrupt), atomic_write(path) as file:
         file.write(content[: chance.randrange(len(content))])
@@ -822,7 +823,7 @@ def surroundings_call(seed, folder):
     np.save(folder / "phi.npy", np.random.default_rng(0).standard_normal((12, 9)))
     flags, extra = chance.choice(PYTHONS), chance.choice(("", "--center", "--n-max 99"))
     where = f"import sys; sys.path[:] = {sys.path!r}"
-    code = f"{where}; from spectral_moments.command_line import main; sys.exit(main())"
+    code = f"{where}; from spectral_moments.io.command_line import main; sys.exit(main())"
     command = f"{sys.executable} {flags} -c '{code.replace(chr(39), chr(34))}'"
     script = (
         f"set -o pipefail; {chance.choice(LIMITS)} {command} estimate {folder}/phi.npy "
@@ -937,7 +938,7 @@ def main():
         child(given.child[0], *map(int, given.child[1:]))
         return 0
     sys.path.insert(0, str(ROOT))
-    from spectral_moments.files import Checkpoint, atomic_write
+    from spectral_moments.io.files import Checkpoint, atomic_write
 
     store = Checkpoint(given.output.with_suffix(".partial"), {"batch": BATCH})
     for which, share in SHARES.items():

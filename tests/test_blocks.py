@@ -9,16 +9,16 @@ from conftest import peak_memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spectral_moments import blocks as module
+from spectral_moments.engine import blocks as module
 from spectral_moments import increasing
-from spectral_moments.blocks import (
+from spectral_moments.engine.blocks import (
     balance,
     block_means,
     block_shares,
     even_edges,
     symmetric,
 )
-from spectral_moments.sources import Pair
+from spectral_moments.engine.sources import Pair
 
 
 def normal(shape, seed=0):

@@ -19,13 +19,13 @@ from scipy.optimize import linprog
 
 import spectral_moments as sm
 from spectral_moments.comparison import read_study
-from spectral_moments.cycles import mean_over_increasing, second_moment
-from spectral_moments.partitions import cycle_means
+from spectral_moments.teaching.cycles import mean_over_increasing, second_moment
+from spectral_moments.engine.graphs import cycle_means
 from spectral_moments.rbf import hermite_functions
-from spectral_moments.recursion import algorithm_1, cumulative
-from spectral_moments.sources import Pair
-from spectral_moments.trials import algorithm_a1, algorithm_a2
-from spectral_moments.variance import (
+from spectral_moments.teaching.recursion import algorithm_1, cumulative
+from spectral_moments.engine.sources import Pair
+from spectral_moments.teaching.paper_algorithms import algorithm_a1, algorithm_a2
+from spectral_moments.teaching.variance import (
     chebyshev_radius,
     cycle_variance,
     meeting_probability,
@@ -280,7 +280,7 @@ def _():
 
 @claim("Newton's identities")
 def _():
-    from spectral_moments.operators import newton_eigenvalues, power_sums
+    from spectral_moments.processes import newton_eigenvalues, power_sums
 
     known = np.array([1.0, 0.6, 0.3, 0.1])
     same(newton_eigenvalues(power_sums(known, 4)), known, 1e-10)
@@ -759,7 +759,7 @@ def _():
 
 @claim("The setting of the noise figure")
 def _():
-    from spectral_moments.trials import smoothed_noise
+    from spectral_moments.teaching.paper_algorithms import smoothed_noise
 
     noise = smoothed_noise(1, 20_000, 15, 1)[0]
     correlation = noise.T @ noise / len(noise)

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import spectral_moments as sm
-from spectral_moments import estimate, increasing, sketch
-from spectral_moments.cluster import tree_means
+from spectral_moments import estimate, increasing
+from spectral_moments.engine import sketch
+from spectral_moments.engine.cluster import tree_means
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")

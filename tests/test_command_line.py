@@ -26,16 +26,16 @@ from spectral_moments import (
     files,
     naive,
 )
-from spectral_moments.command_line import main, make_parser
+from spectral_moments.io.command_line import main, make_parser
 from spectral_moments.estimation import METHODS
-from spectral_moments.files import load_matrix
+from spectral_moments.io.files import load_matrix
 
 PHI = Linear(3).sample(20, 25, random_state=1)
 QUIET = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 
 
 def run(*arguments):
-    return python("-m", "spectral_moments.command_line", *arguments)
+    return python("-m", "spectral_moments.io.command_line", *arguments)
 
 
 def test_estimate_of_every_format(tmp_path, capsys):
@@ -97,7 +97,7 @@ def test_calls_repeat(tmp_path, capsys):
 HIDDEN = """
 import sys
 sys.modules["tqdm"] = None
-from spectral_moments.command_line import main
+from spectral_moments.io.command_line import main
 sys.exit(main())
 """
 
@@ -119,7 +119,7 @@ def test_terminal_without_tqdm(tmp_path):
     assert "Spectral moments of 20 inputs x 25 features" in result.stdout
 
 
-COMMAND = f"{sys.executable} -m spectral_moments.command_line"
+COMMAND = f"{sys.executable} -m spectral_moments.io.command_line"
 TABLE = r"Spectral moments of 20 inputs x 25 features\n(.*\n)+"
 
 
@@ -198,7 +198,8 @@ def test_plots_of_many_endings(tmp_path, name):
 
 INTERRUPTED = """
 import os, signal, sys
-from spectral_moments import command_line, operators
+from spectral_moments.io import command_line
+from spectral_moments import processes as operators
 
 def sample(*_, **__):
     os.kill(os.getpid(), signal.SIGINT)
@@ -249,7 +250,7 @@ def test_simulate_keeps_the_old_file(tmp_path, capsys, monkeypatch):
 
 
 def test_import_is_light():
-    code = "import sys, spectral_moments.command_line; print('numpy' in sys.modules)"
+    code = "import sys, spectral_moments.io.command_line; print('numpy' in sys.modules)"
     assert python("-c", code).stdout == "False\n"  # so that Ctrl-C finds main() running
 
 
@@ -480,7 +481,7 @@ def test_standard_input(tmp_path, capsys, monkeypatch):
 @pytest.mark.skipif(not os.path.exists("/dev/ptmx"), reason="needs a terminal")
 def test_a_terminal_is_no_data(tmp_path):
     ours, theirs = os.openpty()
-    result = python("-m", "spectral_moments.command_line", "estimate", "-", stdin=theirs)
+    result = python("-m", "spectral_moments.io.command_line", "estimate", "-", stdin=theirs)
     os.close(ours), os.close(theirs)
     assert result.returncode == 2 and "is a terminal" in result.stderr
 

@@ -24,7 +24,7 @@ from spectral_moments.comparison import (
     tabulate,
     worker_pool,
 )
-from spectral_moments.operators import Linear
+from spectral_moments.processes import Linear
 
 SETTINGS = dict(estimators=["naive", "increasing", "all_cycles"], n_max=6, seed=3)
 SIZES = {(9, 12): 40, (15, 7): 30}

@@ -8,7 +8,7 @@ from conftest import fractions
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spectral_moments.cycles import (
+from spectral_moments.teaching.cycles import (
     cycle_product,
     cycles_per_choice,
     mean_over_disjoint,

@@ -23,7 +23,7 @@ from spectral_moments import (
     sketched,
 )
 from spectral_moments.estimation import FAMILIES, RUNS, choose
-from spectral_moments.partitions import order_terms
+from spectral_moments.engine.graphs import order_terms
 from spectral_moments.results import (
     Estimate,
     EstimateWarning,
@@ -593,7 +593,8 @@ def test_places_agree(method, T, gaps, center, weights, groups, tmp_path, monkey
     import dask
     import dask.array as da
 
-    from spectral_moments import estimation, sources
+    from spectral_moments import estimation
+    from spectral_moments.engine import sources
 
     phi, options = combination(T, gaps, weights, groups)
     options.update(method=method, center=center, random_state=1, n_jobs=1)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import spectral_moments as sm
-from spectral_moments.exponents import (
+from spectral_moments.spectrum.power_laws import (
     BREAKS,
     broken_moments,
     compare_laws,

@@ -22,7 +22,7 @@ from scipy.io import loadmat, savemat
 from scipy.sparse import csc_array, eye_array
 
 from spectral_moments import Linear
-from spectral_moments.files import (
+from spectral_moments.io.files import (
     BATCH,
     Checkpoint,
     atomic_write,
@@ -66,7 +66,7 @@ def test_old_file_survives_a_full_disk(tmp_path, monkeypatch):
 
 KILLED = """
 import os, signal, sys
-from spectral_moments.files import atomic_write
+from spectral_moments.io.files import atomic_write
 with atomic_write(sys.argv[1], "w") as file:
     file.write("half")
     file.flush()

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spectral_moments import kernel
-from spectral_moments.kernel import (
+from spectral_moments.engine import inner_loop as kernel
+from spectral_moments.engine.inner_loop import (
     advanced,
     increasing_sums,
 )

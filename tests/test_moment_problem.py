@@ -9,7 +9,7 @@ from conftest import estimate, spectra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spectral_moments.moment_problem import (
+from spectral_moments.spectrum.moment_problem import (
     Bounds,
     constant_eigenvalues,
     effective_dimension,
@@ -20,9 +20,9 @@ from spectral_moments.moment_problem import (
     spectral_bounds,
     spectral_measure,
 )
-from spectral_moments.operators import Linear, power_sums
+from spectral_moments.processes import Linear, power_sums
 from spectral_moments.rbf import RBF
-from spectral_moments.spectrum import (
+from spectral_moments.spectrum.feasible import (
     participation_ratio,
     recover_eigenvalues,
     renyi_dimension,
@@ -324,7 +324,7 @@ def test_messages(call, message):
 
 def test_a_failed_solve_says_so(monkeypatch):
     failed = SimpleNamespace(status=4, message="numerical difficulties.")
-    monkeypatch.setattr("spectral_moments.moment_problem.linprog", lambda *a, **k: failed)
+    monkeypatch.setattr("spectral_moments.spectrum.moment_problem.linprog", lambda *a, **k: failed)
     with pytest.raises(
         RuntimeError, match=r"not solved: numerical difficulties\. Use fewer"
     ):

@@ -12,7 +12,7 @@ import torch
 from conftest import normal
 
 import spectral_moments as sm
-from spectral_moments.blocks import walk_lanes
+from spectral_moments.engine.blocks import walk_lanes
 from spectral_moments.networks import (
     POSITIONS,
     Activations,
@@ -20,10 +20,10 @@ from spectral_moments.networks import (
     record,
     rms_normalized,
 )
-from spectral_moments.partitions import cycle_weights
-from spectral_moments.planner import graph_sums
+from spectral_moments.engine.graphs import cycle_weights
+from spectral_moments.engine.planner import graph_sums
 from spectral_moments.similarity import gram_mean, row_debiased_alignment
-from spectral_moments.sources import Pair
+from spectral_moments.engine.sources import Pair
 
 ignore_doubts = pytest.mark.filterwarnings("ignore::spectral_moments.EstimateWarning")
 

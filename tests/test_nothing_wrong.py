@@ -18,8 +18,8 @@ from spectral_moments import (
     estimate,
     increasing,
 )
-from spectral_moments.partitions import cycle, graph_terms
-from spectral_moments.planner import graph_sums
+from spectral_moments.engine.graphs import cycle, graph_terms
+from spectral_moments.engine.planner import graph_sums
 
 pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 

@@ -140,7 +140,7 @@ def test_conda_recipe_has_the_same_dependencies():
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     for dependency in project["dependencies"]:
         assert f"    - {dependency.replace('>=', ' >=')}\n" in recipe
-    assert recipe.count("spectral_moments.command_line:main") == 1
+    assert recipe.count("spectral_moments.io.command_line:main") == 1
     assert f"summary: {project['description']}\n" in recipe
 
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 import spectral_moments as sm
 from spectral_moments import all_cycles
-from spectral_moments.cycles import mean_over_disjoint
-from spectral_moments.partitions import (
+from spectral_moments.teaching.cycles import mean_over_disjoint
+from spectral_moments.engine.graphs import (
     canonical,
     cycle,
     cycle_means,
@@ -24,8 +24,8 @@ from spectral_moments.partitions import (
     order_terms,
     set_partitions,
 )
-from spectral_moments.planner import graph_sums, make_plan
-from spectral_moments.sources import Pair
+from spectral_moments.engine.planner import graph_sums, make_plan
+from spectral_moments.engine.sources import Pair
 
 # where long double is a plain double, small matrices lose digits
 EXTENDED = np.finfo(np.longdouble).eps < 1e-18

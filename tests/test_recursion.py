@@ -7,8 +7,8 @@ from conftest import normal
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spectral_moments.cycles import mean_over_increasing
-from spectral_moments.recursion import algorithm_1, cumulative, streaming
+from spectral_moments.teaching.cycles import mean_over_increasing
+from spectral_moments.teaching.recursion import algorithm_1, cumulative, streaming
 
 # ------------------------------------------------------------------ the ladder
 

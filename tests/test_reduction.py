@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import spectral_moments as sm
-from spectral_moments.cycles import mean_over_increasing
-from spectral_moments.operators import Discrete
-from spectral_moments.reduction import (
+from spectral_moments.teaching.cycles import mean_over_increasing
+from spectral_moments.processes import Discrete
+from spectral_moments.engine.reduction import (
     FAMILIES,
     Design,
     Sides,
@@ -19,7 +19,7 @@ from spectral_moments.reduction import (
     reduce,
     trial_splits,
 )
-from spectral_moments.sources import Source, file_source, open_source
+from spectral_moments.engine.sources import Source, file_source, open_source
 
 UNBIASED = ("all_cycles", "increasing", "blocks", "sketched")
 TABLE = np.array([[1.0, -1.0], [2.0, 0.5]])

@@ -10,7 +10,7 @@ import pytest
 from conftest import load_study, normal, silent
 
 import spectral_moments as sm
-from spectral_moments.cross import cross_table
+from spectral_moments.engine.cross import cross_table
 from spectral_moments.similarity import (
     AlignmentStream,
     LinearPair,
@@ -20,7 +20,7 @@ from spectral_moments.similarity import (
     corrected_ratio,
     cross_moments,
 )
-from spectral_moments.sources import open_source
+from spectral_moments.engine.sources import open_source
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,7 @@ from conftest import succeed
 
 import spectral_moments as sm
 from spectral_moments import estimate, increasing, sketched
-from spectral_moments import sketch as module
+from spectral_moments.engine import sketch as module
 from spectral_moments.results import EstimateWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
@@ -22,7 +22,7 @@ def structured(P, Q, seed=0):
 
 def as_given(phi, n_max, *, rank=64, n_probes=64, seed=0):
     "Means and noise of one round, rows and columns in the order given."
-    from spectral_moments.sources import View, open_source
+    from spectral_moments.engine.sources import View, open_source
 
     source = open_source(phi)
     rng = np.random.default_rng(seed) if isinstance(seed, int) else seed

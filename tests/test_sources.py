@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from spectral_moments.sources import (
+from spectral_moments.engine.sources import (
     Means,
     Pair,
     Source,
@@ -177,7 +177,7 @@ def mapped(x, tmp_path):
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i2", ">f8"])
 @pytest.mark.parametrize("shape", [(23, 7), (2, 23, 7)])
 def test_file_is_memory(shape, dtype, tmp_path, monkeypatch):
-    monkeypatch.setattr("spectral_moments.sources.STRIP", 8 * 7 * 4 * 2)
+    monkeypatch.setattr("spectral_moments.engine.sources.STRIP", 8 * 7 * 4 * 2)
     x = (8 * normal(shape, 7)).astype(dtype)
     file, memory = file_source(mapped(x, tmp_path)), open_source(x)
     assert file.shape == memory.shape and file.exponent == memory.exponent
@@ -187,7 +187,7 @@ def test_file_is_memory(shape, dtype, tmp_path, monkeypatch):
 
 
 def test_file_with_gaps_and_strips(tmp_path, monkeypatch):
-    monkeypatch.setattr("spectral_moments.sources.STRIP", 8 * 7 * 3)
+    monkeypatch.setattr("spectral_moments.engine.sources.STRIP", 8 * 7 * 3)
     x = gappy((20, 7), 8) * 1e5
     x[:3] = np.nan  # a strip with nothing in it
     file, memory = file_source(mapped(x, tmp_path)), open_source(x)
@@ -198,7 +198,7 @@ def test_file_with_gaps_and_strips(tmp_path, monkeypatch):
 def test_large_files_stay_files(tmp_path, monkeypatch):
     x = mapped(normal((30, 8), 9), tmp_path)
     assert open_source(x).place == "numpy"
-    monkeypatch.setattr("spectral_moments.sources.LOADED", 100)
+    monkeypatch.setattr("spectral_moments.engine.sources.LOADED", 100)
     assert open_source(x).place == "file"
     empty = mapped(np.full((30, 8), np.nan), tmp_path)
     with pytest.raises(ValueError, match="only NaN"):
@@ -211,7 +211,7 @@ def test_h5py(tmp_path, monkeypatch):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["x"] = x
         assert open_source(file["x"]).place == "numpy"
-        monkeypatch.setattr("spectral_moments.sources.LOADED", 100)
+        monkeypatch.setattr("spectral_moments.engine.sources.LOADED", 100)
         source = open_source(file["x"])
         assert source.place == "file"
         rows = np.array([7, 7, 2])
@@ -240,7 +240,7 @@ def test_dask(da):
 
 def test_small_dask_arrays_are_loaded(da, monkeypatch):
     x = gappy((9, 6), 11)
-    monkeypatch.setattr("spectral_moments.sources.GATHERED", 2**10)
+    monkeypatch.setattr("spectral_moments.engine.sources.GATHERED", 2**10)
     source = open_source(da.from_array(x, chunks=(4, 2)))
     assert source.place == "numpy"
     np.testing.assert_array_equal(source.take(slice(None)), rows_of(x))

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 
 import spectral_moments as sm
 from spectral_moments import EstimateWarning, all_cycles
-from spectral_moments.moment_problem import (
+from spectral_moments.spectrum.moment_problem import (
     Spectrum,
     moment_grid,
     moments_and_covariance,
     most_even,
 )
-from spectral_moments.operators import Linear, power_sums
+from spectral_moments.processes import Linear, power_sums
 from spectral_moments.rbf import RBF
-from spectral_moments.spectrum import (
+from spectral_moments.spectrum.feasible import (
     WithError,
     error_factor,
     feasible,
@@ -30,7 +30,7 @@ from spectral_moments.spectrum import (
     recover_eigenvalues,
     renyi_dimension,
 )
-from spectral_moments.sweeps import dimension_sweep, plot_dimensions
+from spectral_moments.spectrum.sweeps import dimension_sweep, plot_dimensions
 
 pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 import spectral_moments as sm
 from spectral_moments import Stream, increasing
-from spectral_moments import stream as module
-from spectral_moments.stream import counted_summary, extended, merged
+from spectral_moments.engine import stream as module
+from spectral_moments.engine.stream import counted_summary, extended, merged
 
 pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 

@@ -8,7 +8,7 @@ import pytest
 from conftest import normal
 
 import spectral_moments as sm
-from spectral_moments.subsampling import submatrices, two_halves
+from spectral_moments.spectrum.submatrices import submatrices, two_halves
 
 
 @pytest.mark.parametrize("center", [False, True])

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spectral_moments import Estimate, EstimateWarning, Linear, all_cycles, estimate
-from spectral_moments.cycles import mean_over_disjoint
-from spectral_moments.uncertainty import (
+from spectral_moments.teaching.cycles import mean_over_disjoint
+from spectral_moments.errors import (
     doubts,
     error_shape,
     few_carry,
@@ -338,7 +338,7 @@ def test_negative_moments_warn():
 
 def test_imports_point_one_way():
     code = (
-        "import sys, spectral_moments.uncertainty; "
+        "import sys, spectral_moments.errors; "
         "names = ('reduction', 'estimation', 'kernel', 'results'); "
         "assert not any('spectral_moments.' + name in sys.modules for name in names)"
     )

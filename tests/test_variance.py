@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spectral_moments import Discrete, increasing
-from spectral_moments.variance import (
+from spectral_moments.teaching.variance import (
     chebyshev_radius,
     cycle_variance,
     meeting_probability,
@@ -66,7 +66,7 @@ def test_the_bound_holds_exactly():
 def test_imports_point_one_way():
     """The module asks for the front door only when it is used."""
     code = (
-        "import sys, spectral_moments.variance; "
+        "import sys, spectral_moments.teaching.variance; "
         "assert 'spectral_moments.estimation' not in sys.modules"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

@@ -1,7 +1,7 @@
 """Keep notebooks and exported modules in step.
 
 python tools/notebooks.py clean    strip outputs and metadata from nbs/
-python tools/notebooks.py export   write spectral_moments/ from nbs/, and its stubs
+python tools/notebooks.py export   write spectral_moments/ from nbs/
 python tools/notebooks.py check    fail, with a diff, if either would change anything
 """
 
@@ -45,25 +45,8 @@ def clean(root):
     run("nbdev_clean", root)
 
 
-STUBS = """
-import json, spectral_moments as sm, spectral_moments.reference as reference
-print(json.dumps(reference.stubs({name: getattr(sm, name) for name in sm.__all__})))
-"""
-
-
 def export(root):
     run("nbdev_export", root)
-    # what editors and type checkers read, from the modules that were just written
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", STUBS],
-        cwd=root,
-        check=True,
-        capture_output=True,
-        encoding="utf-8",
-        env={**os.environ, "PYTHONPATH": str(root)},
-    )
-    for name, text in json.loads(done.stdout).items():
-        (root / "spectral_moments" / name).write_text(text, encoding="utf-8")
 
 
 def check():
@@ -80,7 +63,7 @@ def check():
             p.relative_to(r)
             for r in (ROOT, copy)
             for d in ("nbs", "spectral_moments")
-            for p in (r / d).glob("*")
+            for p in (r / d).rglob("*")
             if p.suffix in (".ipynb", ".py", ".pyi")
         }
         changed = [name for name in sorted(names) if not same(ROOT / name, copy / name)]

@@ -1,0 +1,1 @@
+"""Sums over cycles: sources, views, families, reduction."""

@@ -1,0 +1,1 @@
+"""Files, other packages' containers, the command line."""

@@ -1,0 +1,1 @@
+"""What the moments say about the spectrum."""

@@ -1,0 +1,1 @@
+"""What the chapters derive, short and slow: the oracles of the tests."""
