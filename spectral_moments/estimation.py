@@ -27,13 +27,13 @@ from spectral_moments.engine.reduction import (
     PLAIN,
     RUNS,
     Design,
+    Axis,
     Reduced,
     Sides,
-    jackknife,
     reduce,
     trial_splits,
 )
-from .results import Estimate, warn_all
+from .results import Estimate, power_words, warn_all
 from spectral_moments.engine.sources import (
     Source,
     at_home,
@@ -42,7 +42,9 @@ from spectral_moments.engine.sources import (
     open_source,
     tensor_trials,
 )
-from .errors import doubts, few_carry
+from . import __version__
+from .diagnostics import doubts, few_carry
+from .errors import axis_error
 
 # %% ../nbs/11_estimation.ipynb #1bce17a5
 #: names of the methods, and the words that users of the package `dimensionality` know
@@ -202,8 +204,8 @@ def _run(call, name, n_max, runs, errors, **options):
     if FAMILIES[name].noisy and runs is None:
         runs = 1
         if errors is not None:
-            limit = (TOLERANCE * errors[:n_max]) ** 2
-            runs, options["enough"] = ROUNDS, lambda x: (np.diag(x.noise) <= limit).all()
+            limit = TOLERANCE * errors[:n_max]
+            runs, options["enough"] = ROUNDS, lambda x: (axis_error(x.axes["probes"]) <= limit).all()
     cheap = FAMILIES["increasing"].cost(n_max, *call.source.shape, False) <= CHEAP
     options.update(runs=runs, replicated=4 if cheap else 1)
     return reduce(call.source, name, n_max, call.design, **options)
@@ -252,16 +254,16 @@ def _found(call, names, runs, errors=None, **options):
 
 def _joined(results, names):
     "Results of several families as one, each order from its own."
-    whole = {}
-    for field in ("values", "rows", "columns"):
-        parts = [getattr(results[name], field) for name in names]
-        if all(part is not None for part in parts):
-            whole[field] = np.array([part[n] for n, part in enumerate(parts)])
+    pick = lambda of: np.array([of(results[name])[n] for n, name in enumerate(names)])
+    axes = {}
+    for kind in ("inputs", "features"):
+        if all(kind in results[name].axes for name in names):
+            axes[kind] = Axis(pick(lambda found: found.axes[kind].deviations))
     for name, found in results.items():
-        if found.noise is not None:
-            mine = np.array(names) == name
-            whole["noise"] = np.where(mine & mine[:, None], found.noise, 0)
-    return Reduced(**whole)
+        if "probes" in found.axes:
+            mine = np.array(names)[:, None] == name
+            axes["probes"] = Axis(np.where(mine, found.axes["probes"].deviations, 0.0))
+    return Reduced(pick(lambda found: found.values), axes)
 
 # %% ../nbs/11_estimation.ipynb #e0b55298
 FAINT = 1e-250  # what is smaller may have lost products that fell out of range
@@ -299,52 +301,24 @@ def _judged(values, source, lost=(), auto=False):
     return scaled, [why.format(each) for why, each in zip(reasons, named) if each]
 
 
-def _side_errors(sides):
-    "Standard errors due to rows and to columns, from the parts of each; infinite: unknown."
-    errors = (np.hypot.reduce(parts, axis=1) for parts in sides)  # squares may vanish
-    return [np.where(np.isnan(each), np.inf, each) for each in errors]
-
-
-def _errors(sides, noise, exponent):
-    "The fields of an `Estimate` about errors, from parts of both sides and probes."
-    rows, columns = _side_errors(sides)
-    found = dict(stderr=np.hypot(rows, columns), stderr_rows=rows, stderr_columns=columns)
-    if noise is not None:
-        found["probe_error"] = np.sqrt(np.diag(noise))
-        found["stderr"] = np.hypot(found["stderr"], found["probe_error"])
-    unit = np.frexp(found["stderr"])[1][:, None]  # in which no square leaves the range
-    covariance = sum(x @ x.T for x in (np.ldexp(parts, -unit) for parts in sides))
-    covariance += 0 if noise is None else np.ldexp(noise, -unit - unit.T)
-    shift = unit + 2 * exponent * np.arange(1, len(rows) + 1)[:, None]
-    with np.errstate(over="ignore", under="ignore"):
-        covariance = np.ldexp(covariance, np.clip(shift + shift.T, -5000, 5000))
-    unknown = np.isnan(np.diag(covariance))
-    covariance[unknown, unknown] = np.inf
-    found = {name: _rescaled(x, exponent) for name, x in found.items()}
-    return found | dict(covariance=covariance)
-
-
-def _answer(
-    found, sides, source, notes, lost=(), auto=False, population=(None, None), **about
-):
-    "The `Estimate` of a `Reduced`, or with the errors of a sample, and all doubts."
+def _answer(found, source, notes, settings, methods, shape, lost=(), auto=False):
+    "The `Estimate` of a `Reduced`, in the units of the data, and all doubts."
     values, said = _judged(found.values, source, lost, auto)
-    errors, notes = dict(stderr=np.full(len(values), np.nan)), [*notes, *said]
-    if found.rows is not None:
-        sides = [jackknife(*side) for side in zip(found[1:3], population)]
-        left = [1 - x.shape[1] / (size or math.inf) for x, size in zip(sides, population)]
-        each = (found.values[:, None] + x * r**0.5 for x, r in zip(found[1:3], left))
-        errors["replicates"] = tuple(_rescaled(x, source.exponent) for x in each)
-    if sides is not None:
-        errors.update(_errors(sides, found.noise, source.exponent))
-    if not np.isnan(errors["stderr"]).all():
-        notes += doubts(values, errors["stderr"])
-    if found.rows is not None:
-        size, stderr = abs(np.nan_to_num(values)), errors["stderr"]
-        real = (stderr > 1e-9 * size) & (stderr < size)
-        each = zip(found[1:3], ("rows", "columns"))
-        notes += filter(None, (few_carry(x[real], side) for x, side in each))
-    return Estimate(values, notes=notes, **about, **errors)
+    axes = {
+        name: axis._replace(deviations=_rescaled(axis.deviations, source.exponent))
+        for name, axis in found.axes.items()
+    }
+    words, notes = power_words(len(values)), [*notes, *said]
+    result = Estimate(values, axes, words, {"phi": shape}, methods, settings, notes)
+    if not np.isnan(result.stderr).all():
+        notes += doubts(values, result.stderr)
+        size = abs(np.nan_to_num(values))
+        real = (result.stderr > 1e-9 * size) & (result.stderr < size)
+        for side in ("inputs", "features"):
+            axis = found.axes.get(side)
+            if axis is not None and axis.stands_for is None:
+                notes += filter(None, [few_carry(axis.deviations[real], side)])
+    return result
 
 # %% ../nbs/11_estimation.ipynb #32089948
 KEPT, LARGEST = 512, 64  # rows and columns at random, and largest rows, for the errors
@@ -355,7 +329,7 @@ def _sampled(source, stands_for, shape, n_max, design):
     few = np.sort(np.random.default_rng(0).permutation(shape[2])[:KEPT])
     part = source.take(slice(None))[:, :, few]
     part = Source(namespace(part).ascontiguousarray(part), 0, source.gaps)
-    unknown = [np.full((n_max, 1), np.nan)] * 2
+    unknown = dict.fromkeys(("inputs", "features"), Axis(np.full((n_max, 1), np.nan)))
     if part.shape[1] <= n_max * (2 if design.center else 1) or len(few) <= n_max:
         return unknown
     w, v = design.rows.weights, design.columns.weights
@@ -365,14 +339,23 @@ def _sampled(source, stands_for, shape, n_max, design):
     call = _Call(part, n_max, "auto", Design(design.center, *sides))
     options = dict(replicates=True, rng=np.random.default_rng(0))
     found, *_ = _found(call, *call.plan(), **options)
-    if found.rows is None:  # orders so high that only probes can be paid for
+    if "inputs" not in found.axes:  # orders so high that only probes can be paid for
         return unknown
-    columns = jackknife(found.columns) * math.sqrt(len(few) / shape[2])
-    return [jackknife(found.rows, stands_for=stands_for), columns]
+    each = dict(inputs=stands_for, features=np.full(len(few), shape[2] / len(few)))
+    return {
+        name: _single_units(found.axes[name].deviations, weights)
+        for name, weights in each.items()
+    }
+
+
+def _single_units(deviations, stands_for):
+    "An axis of units that stand for several each: what leaving out one of these does."
+    single = deviations / stands_for
+    return Axis(single - deviations.sum(axis=1, keepdims=True) / stands_for.sum(), stands_for)
 
 
 def _from_sample(call):
-    "Parts of the errors from some rows of a source at random, and the largest."
+    "Axes of the errors from some rows of a source at random, and the largest."
     source, w = call.source, call.design.rows.weights
     P, order = source.shape[1], np.argsort(-source.row_sizes(), kind="stable")
     largest = order[:LARGEST] if P > 2 * KEPT else order[:0]
@@ -401,15 +384,14 @@ def stream_estimate(
             "the rows differ too much in size, or are too many, for the sums of order "
             f"{len(means)} to stay in the range of doubles; lower n_max"
         )
-    n_max, sides = len(means), None
+    n_max, axes = len(means), {}
     source = replace(open_source(kept), exponent=exponent)
     if stderr:
-        sides = _sampled(source, stands_for, shape, n_max, Design(center))
-    about = dict(methods=["increasing"] * n_max, shape=shape, center=center)
-    about["notes"] = [*look(source, center=center, order=False), *notes]
-    result = _answer(Reduced(means), sides, source, **about)
-    warn_all(result.notes, 4)
-    return result
+        axes = _sampled(source, stands_for, shape, n_max, Design(center))
+    notes = [*look(source, center=center, order=False), *notes]
+    settings = dict(center=center, method="stream")
+    methods = ["increasing"] * n_max
+    return _answer(Reduced(means, axes), source, notes, settings, methods, shape)
 
 # %% ../nbs/11_estimation.ipynb #a7b5e17f
 def _notes(call, names):
@@ -436,11 +418,11 @@ def _notes(call, names):
 def estimate(
     phi,  # matrix (P, Q) or T trials of it (T, P, Q), NaN where missing: array-like, memory
     # map, h5py or Zarr array, Dask array, torch tensor
-    n_max=6,  # highest order, at most min(P, Q)
+    n_max=4,  # highest order, at most min(P, Q)
     *,
     method="auto",  # "auto", "all_cycles", "increasing", "blocks", "sketched", and, biased,
     # "naive", "kv_row", "kv_col"
-    center=False,  # True: remove the mean over inputs, without bias, for covariances
+    center=True,  # remove the mean over inputs, without bias: moments of the covariance
     population=None,  # (inputs, features): sizes of finite populations; None: infinite
     row_weights=None,  # a weight for each input, fixed in advance
     column_weights=None,  # a weight for each feature
@@ -450,7 +432,7 @@ def estimate(
     n_permutations=None,  # random orders or pairings to average over; None: as many as pay;
     # 0: rows and columns in the order given
     stderr=True,  # whether to compute standard errors
-    random_state=None,  # None, an int or a numpy Generator
+    random_state=0,  # None, an int or a numpy Generator
     n_jobs=None,  # number of threads of the inner loop, None for all cores
     progress=False,  # show a tqdm progress bar
 ):  # an `Estimate`
@@ -480,16 +462,27 @@ def estimate(
     stderr = stderr and all(family.honest for family in families)
     exact = all(source.place in family.backward for family in families)
     with progress_bar(progress, None) as bar:
-        sides = _from_sample(call) if stderr and not exact else None
-        errors = None if sides is None else np.hypot(*_side_errors(sides))
+        axes = _from_sample(call) if stderr and not exact else {}
+        errors = np.hypot.reduce([axis_error(x) for x in axes.values()]) if axes else None
         options = dict(rng=rng, n_jobs=n_jobs, advance=bar.update)
         options["replicates"] = stderr and exact
         found, names, lost = _found(call, names, runs, errors, **options)
-    about = dict(methods=names, shape=source.shape, center=center, population=population)
-    about.update(notes=_notes(call, names), lost=lost, auto=call.method == "auto")
-    result = _answer(found, sides, source, **about)
-    warn_all(result.notes)
-    return result
+    found = found._replace(axes=found.axes | axes)
+    count = lambda side: None if side.groups is None else int(side.groups.max()) + 1
+    weighted = [k for k, x in (("inputs", rows), ("features", columns)) if x.weights is not None]
+    settings = dict(
+        center=center,
+        groups=count(rows),
+        column_groups=count(columns),
+        population=list(population) if any(population) else None,
+        weights=" and ".join(weighted) or None,
+        method=method,
+        seed=None if isinstance(random_state, np.random.Generator) else random_state,
+        version=__version__,
+    )
+    about = dict(lost=lost, auto=call.method == "auto")
+    notes = _notes(call, names)
+    return _answer(found, source, notes, settings, names, source.shape, **about)
 
 # %% ../nbs/11_estimation.ipynb #bb3a4a5b
 def _values(phi, name, n_max, design=PLAIN, *, gradient=False, progress=False, **options):
