@@ -16,7 +16,6 @@ except ImportError:
     ) from None
 
 from .estimation import estimate
-from .reference import document_module
 
 # %% ../nbs/95_sklearn.ipynb #8fd31aa4
 class SpectralMoments(BaseEstimator):
@@ -62,6 +61,3 @@ class SpectralMoments(BaseEstimator):
         self.covariance_ = self.estimate_.covariance
         self.dimension_, self.dimension_stderr_ = self.estimate_.dimension()
         return self
-
-
-document_module("sklearn", globals())  # for help()
