@@ -183,16 +183,16 @@ class Library:
         return np.asarray(x)
 
 
-LIBRARIES = {}  # package, or package.type: `Library`
+LIBRARIES = {}  # a type, or the name of a package: `Library`
 
 
 def _library(x):
     "The library of an array; nothing is imported to find out."
     for kind in type(x).__mro__:
         package = kind.__module__.partition(".")[0]
-        for name in (f"{package}.{kind.__name__}", package):
-            if name in LIBRARIES:
-                return LIBRARIES[name]
+        for key in (kind, package):
+            if key in LIBRARIES:
+                return LIBRARIES[key]
     return _NUMPY
 
 
@@ -329,7 +329,7 @@ def _mapped(x):
     return copy
 
 
-LIBRARIES |= dict.fromkeys(("numpy.memmap", "h5py", "zarr"), _Files())
+LIBRARIES |= dict.fromkeys((np.memmap, "h5py", "zarr"), _Files())
 
 # %% ../../nbs/37_arrays.ipynb #37c00021
 class _Plans(Library):
