@@ -29,7 +29,6 @@ from .checks import check_count, check_n_jobs
 from .io.files import Checkpoint, atomic_write
 from .estimation import all_cycles, increasing, kong_valiant, naive
 from .rbf import RBF
-from .reference import document_module
 from .results import text_table
 
 # %% ../nbs/28_comparison_runner.ipynb #faeb8470
@@ -750,8 +749,6 @@ def _stored_or_new(name, run):
     return read_study(path)[1]
 
 # %% ../nbs/28_comparison_runner.ipynb #c5b759de
-document_module("comparison", globals())  # for help()
-
 if __name__ == "__main__" and __package__:  # python -m, and not this chapter
     # workers look functions up in the module, which must therefore not be "__main__"
     from spectral_moments.comparison import main

@@ -19,9 +19,9 @@ from spectral_moments.checks import (
     check_n_jobs,
     check_order,
     check_random_state,
-    kind_of,
     progress_bar,
 )
+from .engine.arrays import backend, namespace, tensor_trials, to_numpy
 from spectral_moments.engine.reduction import (
     FAMILIES,
     PLAIN,
@@ -36,11 +36,8 @@ from spectral_moments.engine.reduction import (
 from .results import Estimate, power_words, warn_all
 from spectral_moments.engine.sources import (
     Source,
-    at_home,
     look,
-    namespace,
     open_source,
-    tensor_trials,
 )
 from . import __version__
 from .diagnostics import doubts, few_carry
@@ -183,7 +180,7 @@ class _Call:
         self.source, self.n_max, self.design = source, n_max, design
         self.method = "blocks" if grouped else "all_cycles" if finite else name
         # the inner loop of increasing cycles would take a tensor from its device
-        self.walks = ["blocks"] if source.place == "torch" else ["increasing", "blocks"]
+        self.walks = ["blocks"] if source.backend == "torch" else ["increasing", "blocks"]
 
     def plan(self, n_permutations=None):
         "Which family for which order, and how many views of the last; None: what is usual."
@@ -191,7 +188,7 @@ class _Call:
         if self.method == "auto":
             options = dict(center=self.design.center, walks=self.walks)
             options["complete"] = self.design.complete(self.source)
-            options["whole"] = self.source.place != "file"
+            options["whole"] = self.source.backend != "file"
             names, runs = choose(self.source.shape, self.n_max, **options)
         return names, runs if n_permutations is None else n_permutations
 
@@ -221,7 +218,7 @@ def _typical(source, center):
     xp = namespace(x)
     x = xp.nan_to_num(x)
     x = x - xp.quantile(x, 0.5, axis=1, keepdims=True) if center else x
-    return float(np.median(at_home((x**2).mean((0, 2)))))
+    return float(np.median(to_numpy((x**2).mean((0, 2)))))
 
 
 def _lost(found, source, center):
@@ -460,7 +457,7 @@ def estimate(
     names, runs = call.plan(n_permutations)
     families = [FAMILIES[name] for name in names]
     stderr = stderr and all(family.honest for family in families)
-    exact = all(source.place in family.backward for family in families)
+    exact = all(source.backend in family.backward for family in families)
     with progress_bar(progress, None) as bar:
         axes = _from_sample(call) if stderr and not exact else {}
         errors = np.hypot.reduce([axis_error(x) for x in axes.values()]) if axes else None
@@ -493,7 +490,7 @@ def _values(phi, name, n_max, design=PLAIN, *, gradient=False, progress=False, *
     given = replace(source, trials=tensor_trials(phi)) if gradient else source
     with progress_bar(progress, None) as bar:
         found = reduce(given, name, call.n_max, design, advance=bar.update, **options)
-    numbers = found._replace(values=at_home(found.values).copy())
+    numbers = found._replace(values=to_numpy(found.values).copy())
     lost = _lost(numbers, source, design.center)
     numbers.values[lost] = np.nan
     values, notes = _judged(numbers.values, source, lost)
@@ -561,7 +558,7 @@ def all_cycles(
 ):  # array whose entry n - 1 estimates m(n); a tensor with gradients if `phi` is one
     "Mean over all cycles with distinct rows and columns: unbiased, of least variance."
     design = Design(check_flag(center, "center"))
-    if kind_of(phi) != "torch":
+    if backend(phi) != "torch":
         return _values(phi, "all_cycles", n_max, design, runs=None)
     import torch
 

@@ -23,10 +23,10 @@ from . import estimation
 from .estimation import all_cycles
 from .engine.reduction import reduce
 from .networks import need_torch, record
+from .engine.arrays import check_matrix
 from .engine.sources import open_source
 from spectral_moments.checks import (
     check_count,
-    check_matrix,
     check_order,
     check_random_state,
     progress_bar,

@@ -10,7 +10,8 @@ import itertools
 
 import numpy as np
 
-from .checks import check_count, check_matrix, check_random_state
+from .checks import check_count, check_random_state
+from .engine.arrays import check_matrix
 
 # %% ../nbs/01_operators.ipynb #b93b2d80
 def power_sums(

@@ -33,7 +33,6 @@ from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener, pa
 import numpy as np
 
 from .io.files import atomic_write, load_matrix
-from .reference import document_module
 
 # %% ../nbs/32_recordings.ipynb #22130e35
 class Package(NamedTuple):
@@ -478,7 +477,5 @@ def main(
         return 130
 
 # %% ../nbs/32_recordings.ipynb #2e6aeb21
-document_module("recordings", globals())  # for help()
-
 if __name__ == "__main__" and __package__:  # python -m, and not this chapter
     sys.exit(main())

@@ -22,9 +22,8 @@ from spectral_moments.checks import (
     check_count,
     check_flag,
     check_random_state,
-    check_trials,
-    kind_of,
 )
+from .engine.arrays import backend, check_trials
 from .engine.cross import RUNS, cross_table
 from .rbf import fourier_features
 from .engine.reduction import Axis
@@ -493,7 +492,7 @@ def _opened(systems, center, shared):
     sources = {}
     for name, x in systems.items():
         try:
-            x = check_trials(x, missing=True) if kind_of(x) == "torch" else x
+            x = check_trials(x, missing=True) if backend(x) == "torch" else x
             sources[name] = open_source(x)
         except (TypeError, ValueError) as error:
             raise type(error)(re.sub(r"\bphi\b", lambda _: name, str(error))) from None

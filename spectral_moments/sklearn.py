@@ -16,7 +16,6 @@ except ImportError:
     ) from None
 
 from .estimation import estimate
-from .reference import document_module
 
 # %% ../nbs/95_sklearn.ipynb #8fd31aa4
 class SpectralMoments(BaseEstimator):
@@ -63,6 +62,3 @@ class SpectralMoments(BaseEstimator):
         found = self.estimate_.dimension()
         self.dimension_, self.dimension_stderr_ = found.value, found.stderr
         return self
-
-
-document_module("sklearn", globals())  # for help()

@@ -18,9 +18,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import block_diag
 
-from ..checks import kind_of
+from .arrays import backend, finished, namespace, to_numpy
 from .planner import GraphSums, graph_sums, transposed
-from .sources import FEWEST, Means, Pair, at_home, namespace
+from .sources import FEWEST, Means, Pair
 
 # %% ../../nbs/07_partitions.ipynb #285735a7
 def set_partitions(
@@ -168,22 +168,10 @@ def cycle_weights(
     return CycleWeights(graphs, np.array(means), orders)
 
 # %% ../../nbs/07_partitions.ipynb #4883bfa3
-def _finished(found):
-    "Graph sums as numbers and arrays in memory; what has a gradient keeps it."
-    one = found.totals[0]
-    if kind_of(one) == "torch" and not one.requires_grad:
-        return GraphSums(*map(at_home, found))
-    if kind_of(one) != "dask":
-        return found
-    import dask
-
-    return GraphSums(*dask.compute(*found))
-
-
 def _combined(weights, totals):
     "Weighted sums of graph sums, of whatever kind of number, and the sizes of their terms."
     rows = [[w * x for w, x in zip(row, totals) if w] for row in weights]
-    size = lambda x: abs(float(x.detach() if hasattr(x, "detach") else x))
+    size = lambda x: abs(float(to_numpy(x)))
     return [sum(row) for row in rows], np.array([sum(map(size, row)) for row in rows])
 
 # %% ../../nbs/07_partitions.ipynb #824aa3eb
@@ -195,7 +183,7 @@ def _matrices(pair, center):
     named = {"enter": pair.enter}
     if pair.leave is not pair.enter:
         named["leave"] = pair.leave
-    if kind_of(pair.enter) == "numpy" and pair.enter.size <= SMALL:
+    if backend(pair.enter) == "numpy" and pair.enter.size <= SMALL:
         named = {label: x.astype(np.longdouble) for label, x in named.items()}
     if center:  # changes no centred sum, and leaves few of its graphs
         named = {label: x - x.mean(0) for label, x in named.items()}
@@ -219,14 +207,15 @@ def cycle_means(
         counted, _ = _matrices(Pair(pair.counts[0], pair.counts[-1]), False)
         counted = {label: counted.get(label, counted["enter"]) for label in matrices}
         seeds = means if replicates and single else ()
-        through = _finished(graph_sums(graphs, counted, seeds))
+        through = GraphSums(*finished(*graph_sums(graphs, counted, seeds)))
         count, sizes = _combined(means, through.totals)
         count = np.where(np.array(count) > FEWEST * sizes, count, np.nan).astype(float)
     weights = (orders[:, :, None] * np.nan_to_num(means / count[:, None])).sum(1)
-    found = _finished(graph_sums(graphs, matrices, weights if replicates else ()))
+    seeds = weights if replicates else ()
+    found = GraphSums(*finished(*graph_sums(graphs, matrices, seeds)))
     values, sizes = _combined(weights, found.totals)
     known = ~np.isnan(np.where(orders != 0, count, 0).sum(1))
-    if kind_of(found.totals[0]) == "torch":
+    if backend(found.totals[0]) == "torch":
         unknown = found.totals[0].detach() * math.nan
         values = [x if k else unknown for x, k in zip(values, known)]
         values = namespace(unknown).stack(values)
@@ -245,7 +234,7 @@ def cycle_means(
     if through is not None and not single:
         each = np.array(_combined(means, found.totals)[0], dtype=float)
         seeds = orders @ np.nan_to_num(means * (each / count**2)[:, None])
-        expected = map(_halves, _finished(graph_sums(graphs, counted, seeds))[1:])
+        expected = map(_halves, finished(*graph_sums(graphs, counted, seeds))[1:])
     given = zip(map(_halves, found[1:]), expected, shares, (center, False))
     rows, columns = (_without(n, m, *each) for each in given)
     return result._replace(rows=rows, columns=columns)

@@ -11,7 +11,7 @@ from collections import defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
-from .sources import namespace
+from .arrays import namespace
 
 # %% ../../nbs/20_planner.ipynb #575f6760
 class Node(NamedTuple):

@@ -13,8 +13,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from .arrays import namespace, to_numpy
 from .blocks import balance, block_means
-from .cluster import gathered, tree_means
+from .cluster import tree_means
 from .inner_loop import increasing_sums
 from ..teaching.one_sided import increasing_columns, increasing_rows
 from .graphs import cycle_means, cycle_weights
@@ -22,7 +23,7 @@ from .planner import plan_cost
 from ..teaching.naive_moments import naive_sums, plain_means
 from .sketch import sketch_means
 from ..errors import normal_units
-from .sources import Pair, View, at_home, namespace, ratio_means
+from .sources import Pair, View, gathered, ratio_means
 
 # %% ../../nbs/24_reduction.ipynb #ee102df5
 class Request(NamedTuple):
@@ -60,16 +61,16 @@ def _all_cycles(source, view, ask):
 def _increasing(source, view, ask):
     "Cycles with increasing rows and columns, by the inner loop."
     pair = view.pair(source)
-    if source.place == "dask":  # without replicates: a sample has to tell the errors
+    if source.backend == "dask":  # without replicates: a sample has to tell the errors
         return plain_means(pair, ask.n_max, tree_means)
     n, shape = np.arange(1, ask.n_max + 1), pair.shape
     scale = balance([math.prod(math.comb(size, int(k)) for size in shape) for k in n])
 
     def sums(pair):
         x = scale.scaled(pair)
-        y = enter = np.ascontiguousarray(at_home(x.enter))  # the inner loop runs at home
+        y = enter = np.ascontiguousarray(to_numpy(x.enter))  # the inner loop runs at home
         if x.leave is not x.enter:
-            y = np.ascontiguousarray(at_home(x.leave))
+            y = np.ascontiguousarray(to_numpy(x.leave))
         options = dict(influences=ask.replicates, n_jobs=ask.n_jobs)
         found = increasing_sums(enter, y, ask.n_max, **options)
         return [None if part is None else (part.T / scale.numbers).T for part in found]
@@ -304,7 +305,7 @@ def reduce(
     family, (T, P, Q) = FAMILIES[name], source.shape
     able = design.rows.groups is None and family.centres(n_max, design.complete(source))
     centred, paired = design.center and able, design.center and not able
-    replicates = replicates and source.place in family.backward
+    replicates = replicates and source.backend in family.backward
     if runs is None:
         runs = RUNS if family.ordered or paired else 1
     splits, least = trial_splits(T, rng, both=family.ordered), PAIRINGS if paired else 1

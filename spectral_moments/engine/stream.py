@@ -20,8 +20,8 @@ from spectral_moments.checks import (
     check_flag,
     check_n_jobs,
     check_random_state,
-    check_trials,
 )
+from .arrays import check_trials
 from ..io.files import atomic_write, zipped_array
 from .inner_loop import advanced
 from .sources import Source, View, ratio_means, scaled
