@@ -29,7 +29,8 @@ from .rbf import fourier_features
 from .engine.reduction import Axis
 from .errors import axes_covariance
 from .results import finite_or_none, new_axes, warn_all
-from .engine.sources import look, open_source
+from .diagnostics import data_notes
+from .engine.sources import open_source
 
 # %% ../nbs/14_alignment.ipynb #e2a1ca29
 class LinearPair:
@@ -612,7 +613,7 @@ def _all_alignments(sums, center, shared, notes=()):
 def _doubts(sources, center):
     "Notes about the data of each system, and about the way."
     for name, source in sources.items():
-        for note in look(source, center=center):
+        for note in data_notes(source, center=center):
             if "is constant" not in note:  # said where it matters
                 yield f"{name}: {note}"
     if center and any(source.gaps for source in sources.values()):
