@@ -18,7 +18,15 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrays import backend, finished, namespace, to_numpy
-from .planner import GraphSums, Same, Seen, Sides, Sized, UnitSum, graph_sums
+from spectral_moments.engine.planner import (
+    GraphSums,
+    Same,
+    Seen,
+    Sides,
+    Sized,
+    UnitSum,
+    graph_sums,
+)
 from .sources import FEWEST, Means, Pair
 
 # %% ../../nbs/07_partitions.ipynb #285735a7
@@ -74,7 +82,10 @@ def canonical(
     for numbers in permutations(range(len(vertices))):
         new = dict(zip(vertices, numbers, strict=True))
         named = (
-            (sorted(sorted((new[v], k) for v, k in star) for star in stars), weigh(unit, 1 - few))
+            (
+                sorted(sorted((new[v], k) for v, k in star) for star in stars),
+                weigh(unit, 1 - few),
+            )
             for unit, stars in together.items()
         )
         own = {new[v]: units[few].get(v, (v,)) for v in vertices}
@@ -136,12 +147,10 @@ def _weighted(edges, rows):
 def _merged(pattern, p, q, features, grouped, binary):
     "The graph of one pair of partitions: merged positions are one vertex, or one unit."
     kinds = _kinds(pattern, features)
-    name = lambda position, blocks, kind: position if kind in grouped else blocks.index(
-        blocks[position]
+    name = lambda position, blocks, kind: (
+        position if kind in grouped else blocks.index(blocks[position])
     )
-    edges = [
-        (name(i, p, "inputs"), name(k, q, kinds[k]), label) for i, k, label in pattern
-    ]
+    edges = [(name(i, p, "inputs"), name(k, q, kinds[k]), label) for i, k, label in pattern]
     if binary:  # what is not missing was seen
         data = {edge for edge in edges if not isinstance(edge[2], Seen)}
         seen = {edge for edge in edges if isinstance(edge[2], Seen)}
@@ -274,7 +283,10 @@ def word_patterns(
         pattern = split_cycle(layout.labels(word), split, companions=seen)
         given[pattern] += (-1) ** sum(split)
     for pattern, coefficient in given.items():
-        sides = ["inputs"] * (1 + max(e[0] for e in pattern)), _kinds(pattern, layout.features)
+        sides = (
+            ["inputs"] * (1 + max(e[0] for e in pattern)),
+            _kinds(pattern, layout.features),
+        )
         merges = (_merge_weights(kinds, layout.population) for kinds in sides)
         for (p, a), (q, b) in itertools.product(*merges):
             merged = canonical([(p[i], q[k], label) for i, k, label in pattern])[0]
@@ -335,7 +347,9 @@ def word_weights(
     coefficients = np.zeros((len(words), len(terms)))
     for term, (word, weight) in enumerate(terms):
         coefficients[word, term] = weight
-    return WordWeights(tuple(sums), tuple(each), coefficients, tuple(positions), tuple(rows))
+    return WordWeights(
+        tuple(sums), tuple(each), coefficients, tuple(positions), tuple(rows)
+    )
 
 # %% ../../nbs/07_partitions.ipynb #dc86e2de
 class Units(NamedTuple):
@@ -499,7 +513,9 @@ def word_means(
     single = len(positions) == len(words)  # each word is one mean
     if any(pair.counts is not None for pair in pairs.values()):
         counted = _matrices({s: _counts(pair) for s, pair in pairs.items()})
-        counted |= {label: counted[label.label] for label in matrices if label not in counted}
+        counted |= {
+            label: counted[label.label] for label in matrices if label not in counted
+        }
         seeds = means if replicates and single else ()
         through = _in_memory(graph_sums(graphs, counted, seeds, **options))
         count, sizes = _combined(means, through.totals)

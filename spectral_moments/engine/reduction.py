@@ -68,7 +68,9 @@ class Design(NamedTuple):
     def population(self, systems):
         "Sizes of finite populations of all kinds; None: infinite."
         sides = {system.space: system.columns for system in systems.values()}
-        return {kind: side.population for kind, side in {"inputs": self.rows, **sides}.items()}
+        return {
+            kind: side.population for kind, side in {"inputs": self.rows, **sides}.items()
+        }
 
 
 def _rows(systems):
