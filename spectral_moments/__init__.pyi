@@ -35,7 +35,6 @@ from .similarity import cross_moments as cross_moments
 from .similarity import AlignmentStream as AlignmentStream
 from .similarity import Alignment as Alignment
 from .similarity import Alignments as Alignments
-from .similarity import CrossMoments as CrossMoments
 from .similarity import LinearPair as LinearPair
 from .similarity import RBFPair as RBFPair
 from .spectrum.feasible import feasible as feasible
