@@ -24,11 +24,12 @@ from .networks import watch as watch
 from .networks import Watch as Watch
 from .networks import Dimensions as Dimensions
 from .networks import differentiable_dimension as differentiable_dimension
+from .processes import Process as Process
 from .processes import Linear as Linear
 from .processes import Discrete as Discrete
 from .processes import PowerLaw as PowerLaw
-from .rbf import RBF as RBF
-from .rbf import ReLU as ReLU
+from .processes import RBF as RBF
+from .processes import ReLU as ReLU
 from .similarity import alignment as alignment
 from .similarity import alignments as alignments
 from .similarity import cross_moments as cross_moments
@@ -36,8 +37,8 @@ from .similarity import AlignmentStream as AlignmentStream
 from .similarity import Alignment as Alignment
 from .similarity import Alignments as Alignments
 from .similarity import CrossMoments as CrossMoments
-from .similarity import LinearPair as LinearPair
-from .similarity import RBFPair as RBFPair
+from .processes import LinearPair as LinearPair
+from .processes import RBFPair as RBFPair
 from .spectrum.feasible import feasible as feasible
 from .spectrum.feasible import recover_eigenvalues as recover_eigenvalues
 from .spectrum.feasible import renyi_dimension as renyi_dimension

@@ -28,7 +28,7 @@ import numpy as np
 from .checks import check_count, check_n_jobs
 from .io.files import Checkpoint, atomic_write
 from .estimation import all_cycles, increasing, kong_valiant, naive
-from .rbf import RBF
+from .processes import RBF
 from .reference import document_module
 from .results import text_table
 

@@ -21,7 +21,7 @@ import spectral_moments as sm
 from spectral_moments.comparison import read_study
 from spectral_moments.teaching.cycles import mean_over_increasing, second_moment
 from spectral_moments.engine.graphs import cycle_means
-from spectral_moments.rbf import hermite_functions
+from spectral_moments.teaching.rbf_spectrum import hermite_functions
 from spectral_moments.teaching.recursion import algorithm_1, cumulative
 from spectral_moments.engine.sources import Pair
 from spectral_moments.teaching.paper_algorithms import algorithm_a1, algorithm_a2
@@ -280,7 +280,8 @@ def _():
 
 @claim("Newton's identities")
 def _():
-    from spectral_moments.processes import newton_eigenvalues, power_sums
+    from spectral_moments.processes import power_sums
+    from spectral_moments.teaching.operators import newton_eigenvalues
 
     known = np.array([1.0, 0.6, 0.3, 0.1])
     same(newton_eigenvalues(power_sums(known, 4)), known, 1e-10)

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
 from spectral_moments import Discrete, Linear, PowerLaw, increasing
-from spectral_moments.processes import newton_eigenvalues, power_sums
+from spectral_moments.processes import power_sums
+from spectral_moments.teaching.operators import newton_eigenvalues
 
 TABLES = hnp.arrays(
     "f8", hnp.array_shapes(min_dims=2, max_dims=2, max_side=4), elements=st.floats(-3, 3)
