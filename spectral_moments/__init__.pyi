@@ -13,7 +13,8 @@ from .results import WithError as WithError
 from .results import compare as compare
 from .results import Comparison as Comparison
 from .engine.stream import Stream as Stream
-from .feature_learning import first_moment_powers as first_moment_powers
+from .benchmarking import compare_estimators as compare_estimators
+from .benchmarking import EstimatorTable as EstimatorTable
 from .io.adapters import from_xarray as from_xarray
 from .io.adapters import from_anndata as from_anndata
 from .io.files import load_matrix as load_matrix
@@ -58,8 +59,6 @@ from .spectrum.sweeps import dimension_sweep as dimension_sweep
 from .spectrum.sweeps import Sweep as Sweep
 from .spectrum.sweeps import plot_dimensions as plot_dimensions
 from .teaching.variance import variance_bound as variance_bound
-from . import comparison as comparison
-from . import recordings as recordings
 from . import sklearn as sklearn
 
 __version__: str

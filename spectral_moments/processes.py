@@ -456,7 +456,7 @@ class LinearPair(ProcessPair):
 
 
 class RBFPair(ProcessPair):
-    "Random Fourier features of two widths, on standard normal inputs; words of two letters."
+    "Random Fourier features of two widths on standard normal inputs, for two letters."
 
     def __init__(
         self,
