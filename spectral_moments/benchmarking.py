@@ -16,7 +16,6 @@ from .checks import check_count, check_random_state
 from .estimation import all_cycles, increasing, kong_valiant, naive
 
 # %% ../nbs/16_comparison.ipynb #870b263d
-#: name -> function of (matrix, highest order)
 COMPARED = {
     "naive": naive,
     "kv_row": partial(kong_valiant, sampled="rows"),
@@ -50,7 +49,7 @@ class EstimatorTable:
 
         from spectral_moments.figures import STYLE
 
-        ax, lines = plt.subplots()[1] if ax is None else ax, {}
+        ax, lines = ax or plt.subplots()[1], {}
         for r in self.rows:
             point = r["n"], r[column] / r["truth"], r[f"{column}_se"] / r["truth"]
             lines.setdefault((r["estimator"], r["P"], r["Q"]), []).append(point)
@@ -66,10 +65,9 @@ class EstimatorTable:
         lines = ["    P     Q  estimator       n     truth"]
         lines[0] += "".join(f"{name:>14}{'+-':>8}" for name in ("bias", "sd", "rmse"))
         for r in self.rows:
-            line = f"{r['P']:5}{r['Q']:6}  {r['estimator']:14}{r['n']:3}{r['truth']:10.3g}"
-            for name in ("bias", "sd", "rmse"):
-                line += f"{r[name]:14.3g}{r[f'{name}_se']:8.1g}"
-            lines.append(line)
+            text = f"{r['P']:5}{r['Q']:6}  {r['estimator']:14}{r['n']:3}{r['truth']:10.3g}"
+            pairs = ((r[name], r[f"{name}_se"]) for name in ("bias", "sd", "rmse"))
+            lines.append(text + "".join(f"{x:14.3g}{error:8.1g}" for x, error in pairs))
         return "\n".join([*lines, f"{self.repetitions} matrices of each shape"])
 
 
@@ -78,9 +76,10 @@ def _row(x, truth):
     root, square = math.sqrt(len(x)), (x - truth) ** 2
     sd, rmse = x.std(ddof=1), math.sqrt(square.mean())
     of_variance, of_mse = ((x - x.mean()) ** 2).std() / root, square.std(ddof=1) / root
-    row = {"truth": float(truth), "bias": x.mean() - truth, "bias_se": sd / root}
-    row |= {"sd": sd, "sd_se": of_variance / (2 * sd) if sd else 0.0}
-    return row | {"rmse": rmse, "rmse_se": of_mse / (2 * rmse) if rmse else 0.0}
+    row = {"truth": truth, "bias": x.mean() - truth, "bias_se": sd / root, "sd": sd}
+    row |= {"sd_se": of_variance / (2 * sd or 1)}
+    row |= {"rmse": rmse, "rmse_se": of_mse / (2 * rmse or 1)}
+    return {name: float(value) for name, value in row.items()}
 
 
 def compare_estimators(
