@@ -337,7 +337,9 @@ def _in_flags(error, arguments):
         return str(error)
     text = str(error).replace(f"{name}=True", words[name])
     text = text.replace(f"{name}=False", words[name].replace("--", "--no-", 1))
-    return re.sub(rf"(?<![\w-]){name}\b=?", words[name], text)
+    if name in READING:  # words that mean something else too
+        return text.replace(f"{name}=", words[name])
+    return re.sub(rf"(?<![\w-]){name}\b", words[name], text)
 
 # %% ../../nbs/27_command_line.ipynb #a4e613e8
 def _check_plot(path):

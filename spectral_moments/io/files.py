@@ -142,8 +142,7 @@ def load_matrix(
     # sys.stdin.buffer is, with the bytes of a .npy file or the text of a table
     key: str | None = None,  # name of the array in a file that may hold several
     *,
-    header: bool
-    | None = None,  # whether the first line of a table is names; None: find out
+    header: bool | None = None,  # whether a table begins with names; None: find out
     index: bool | None = None,  # whether to leave out its first column; None: refuse names
 ) -> np.ndarray:  # numbers; mapped for .npy
     """The array in a file, or an error that says why there is none.
@@ -170,8 +169,7 @@ def row_batches(
     path: Named,  # as for `load_matrix`
     key: str | None = None,  # name of the array in a file that may hold several
     *,
-    header: bool
-    | None = None,  # whether the first line of a table is names; None: find out
+    header: bool | None = None,  # whether a table begins with names; None: find out
     index: bool | None = None,  # whether to leave out its first column; None: refuse names
     size: int | None = None,  # rows in a batch; None: about a megabyte of them
 ) -> Iterator[np.ndarray]:  # arrays (rows, Q) or, of trials, (T, rows, Q)
@@ -417,8 +415,8 @@ def _table_batches(lines, separator, header, index, size):
     while batch := list(islice(lines, step)):
         if width is None and index is None:
             _refuse_index(first[1] if named else [], [fields for _, fields in batch])
-        begun = width is not None or named
-        rows = [_numbers(*line, bool(index), separator, begun) for line in batch]
+        start = None if named or width is not None else batch[0][0]
+        rows = [_numbers(*line, bool(index), separator, start) for line in batch]
         width = len(rows[0]) if width is None else width
         if {len(row) for row in rows} != {width}:
             raise ValueError(
@@ -429,15 +427,15 @@ def _table_batches(lines, separator, header, index, size):
         raise ValueError("holds no numbers")
 
 
-def _numbers(number, fields, index, separator, begun):
-    "A line as numbers."
+def _numbers(number, fields, index, separator, start):
+    "A line as numbers; line `start` may be names."
     values = [_value(field) for field in fields[index:]]
     if None not in values:
         return values
     field = fields[index:][values.index(None)]
     short = field if len(field) <= 20 else field[:20] + "..."
     hint = f"is {separator!r} the separator?"
-    if len(values) > 1 and (values[0] is None or not begun):
+    if len(values) > 1 and (values[0] is None or number == start):
         hint += " Is the first line or column names? Options header and index say so."
     raise ValueError(f"{short!r} in line {number} is not a number; {hint}")
 
