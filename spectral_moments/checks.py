@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['ArgumentError', 'show_error', 'check_order', 'check_count', 'check_flag', 'check_random_state', 'check_n_jobs',
-           'progress_bar']
+           'progress_bar', 'check_weights', 'check_labels', 'check_population']
 
 # %% ../nbs/90_checks.ipynb #1b8bab10
 import contextlib
@@ -118,3 +118,61 @@ def progress_bar(progress: bool, total: int | None, unit: str = "view"):
             "progress=True needs tqdm; pip install 'spectral_moments[progress]'"
         ) from None
     return tqdm(total=total, unit=unit)
+
+# %% ../nbs/90_checks.ipynb #775022c2
+def check_weights(
+    weights,  # a number for each row or column; None: equal
+    size: int,  # how many there are
+    name: str,  # the argument
+) -> np.ndarray | None:
+    "Weights, the largest of which is one."
+    if weights is None:
+        return None
+    weights = np.asarray(weights)
+    if weights.shape != (size,) or weights.dtype.kind not in "buif":
+        raise ArgumentError(name, f"{name} must hold {size} numbers, one for each")
+    weights = weights.astype(float)
+    if not np.isfinite(weights).all() or weights.min() < 0 or weights.max() <= 0:
+        raise ArgumentError(
+            name, f"{name} must be finite and not negative, and not all zero"
+        )
+    return weights / weights.max()
+
+
+def check_labels(
+    labels,  # a label for each row or column; None: each for itself
+    size: int,  # how many there are
+    name: str,  # the argument
+) -> np.ndarray | None:
+    "Labels as numbers 0, 1, ..."
+    if labels is None:
+        return None
+    labels = np.asarray(labels)
+    if labels.shape != (size,):
+        raise ArgumentError(
+            name, f"{name} has shape {labels.shape}; it must hold {size} labels, one for each"
+        )
+    return np.unique(labels, return_inverse=True)[1]
+
+
+def check_population(
+    population: tuple | None,  # (inputs, features); None, also in either place: infinite
+    shape: tuple,  # (P, Q)
+) -> tuple:
+    "Sizes of the populations of rows and columns."
+    if population is None:
+        return None, None
+    if not isinstance(population, (tuple, list)) or len(population) != 2:
+        raise ArgumentError(
+            "population",
+            f"population = {population!r} must be a pair (inputs, features) of sizes; "
+            "None in either place means infinite",
+        )
+    for size, seen, side in zip(population, shape, ("inputs", "features")):
+        if size is not None and check_count(size, "population") < seen:
+            raise ArgumentError(
+                "population",
+                f"population of {side} = {size} is smaller than the {seen} that were "
+                "measured; None means infinite",
+            )
+    return tuple(None if size is None else int(size) for size in population)

@@ -240,7 +240,7 @@ def plain_ratio(
         P * (P - 1) * Q * (Q - 1)
     )
     value, variance = top / all_cycles(phi, 2)[1], 0.0
-    for side in (found.rows, found.columns):
+    for side in (axis.deviations for axis in found.axes.values()):
         step = 2 * side[0] / found.values[0] - side[1] / found.values[1]
         variance += (1 - 1 / len(step)) * ((step - step.mean()) ** 2).sum()
     return value, value * math.sqrt(variance)

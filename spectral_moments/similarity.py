@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['BATCHES', 'NOTHING', 'WORDS', 'LONGEST', 'LinearPair', 'RBFPair', 'plain_alignment', 'gram_mean',
-           'row_debiased_alignment', 'corrected_ratio', 'Alignment', 'Alignments', 'AlignmentStream', 'alignment',
-           'alignments', 'CrossMoments', 'cross_moments']
+           'row_debiased_alignment', 'WithError', 'jackknife_covariance', 'corrected_ratio', 'Alignment', 'Alignments',
+           'AlignmentStream', 'alignment', 'alignments', 'CrossMoments', 'cross_moments']
 
 # %% ../nbs/14_alignment.ipynb #3d3838d2
 import copy
@@ -13,6 +13,7 @@ import math
 import re
 from dataclasses import dataclass, field
 from itertools import combinations_with_replacement
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
@@ -25,9 +26,11 @@ from spectral_moments.checks import (
 from .engine.arrays import backend, check_trials
 from .engine.cross import RUNS, cross_table
 from .rbf import fourier_features
-from .engine.reduction import jackknife_covariance
-from .results import WithError, finite_or_none, new_axes, warn_all
-from .engine.sources import look, open_source
+from .engine.reduction import Axis
+from .errors import axes_covariance
+from .results import finite_or_none, new_axes, warn_all
+from .diagnostics import data_notes
+from .engine.sources import open_source
 
 # %% ../nbs/14_alignment.ipynb #e2a1ca29
 class LinearPair:
@@ -158,6 +161,19 @@ def row_debiased_alignment(
     return float(gram_mean(K, L) / math.sqrt(square)) if square > 0 else math.nan
 
 # %% ../nbs/14_alignment.ipynb #225c7117
+class WithError(NamedTuple):
+    "A number and its standard error."
+
+    value: float
+    stderr: float
+
+
+def jackknife_covariance(deviations, population=None):
+    "Covariance that is due to one axis."
+    left = 1 - deviations.shape[1] / population if population else 1.0
+    return axes_covariance({"units": Axis(deviations * math.sqrt(left))})
+
+
 def corrected_ratio(
     values,  # (3,): estimates of tr T1 T2, tr T1^2, tr T2^2
     covariance,  # (3, 3), of these
@@ -597,7 +613,7 @@ def _all_alignments(sums, center, shared, notes=()):
 def _doubts(sources, center):
     "Notes about the data of each system, and about the way."
     for name, source in sources.items():
-        for note in look(source, center=center):
+        for note in data_notes(source, center=center):
             if "is constant" not in note:  # said where it matters
                 yield f"{name}: {note}"
     if center and any(source.gaps for source in sources.values()):
