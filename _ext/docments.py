@@ -8,7 +8,7 @@ import inspect
 import re
 
 import spectral_moments as public
-from spectral_moments.signatures import signature_comments
+from spectral_moments.signatures import signature_notes
 
 
 def to_rst(text, escape=True):
@@ -24,17 +24,17 @@ def to_rst(text, escape=True):
 
 def parameters(function):
     "Comments and types of the parameters as fields of a list."
-    notes, signature = signature_comments(function), inspect.signature(function)
-    for name, parameter in signature.parameters.items():
-        stars = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}
-        shown = stars.get(parameter.kind, "") + name
-        if shown in notes:
-            yield f":param {to_rst(shown)}: {to_rst(notes[shown])}"
-            if parameter.annotation is not parameter.empty:
-                kind = inspect.formatannotation(parameter.annotation)
-                yield f":type {to_rst(shown)}: ``{kind}``"
-    if "return" in notes:
-        yield f":returns: {to_rst(notes['return'])}"
+    found = signature_notes(function)
+    returned = found.pop("return", None)
+    for name, note in found.items():
+        if note.comment:
+            yield f":param {to_rst(name)}: {to_rst(note.comment)}"
+            if note.kind:
+                yield f":type {to_rst(name)}: ``{note.kind}``"
+    if returned and returned.comment:
+        yield f":returns: {to_rst(returned.comment)}"
+    if returned and returned.kind:
+        yield f":rtype: ``{returned.kind}``"
 
 
 def add_notes(app, what, name, obj, options, lines):
@@ -46,7 +46,7 @@ def add_notes(app, what, name, obj, options, lines):
     if what not in ("function", "method", "class"):
         return
     if what == "class":
-        fields = signature_comments(obj)
+        fields = {name: note.comment for name, note in signature_notes(obj).items()}
         added = [f"   * **{name}** -- {to_rst(note)}" for name, note in fields.items()]
         added = [":Fields:", *added] if added else list(parameters(obj.__init__))
     else:

@@ -9,7 +9,7 @@ import pytest
 from conftest import ROOT, python
 
 import spectral_moments as sm
-from spectral_moments.signatures import comments, signature_comments
+from spectral_moments.signatures import notes, signature_notes
 
 PUBLIC = {name: getattr(sm, name) for name in sm.__all__}
 
@@ -34,7 +34,7 @@ def test_every_parameter_is_explained():
             or function.__code__.co_filename[0] == "<"
         ):
             continue  # made by dataclasses
-        found = signature_comments(function)
+        found = {k for k, note in signature_notes(function).items() if note.comment}
         for parameter in inspect.signature(function).parameters.values():
             shown = str(parameter).partition(":")[0].partition("=")[0]
             if shown not in ("self", "cls", *found):
@@ -51,16 +51,19 @@ def test_comments():
         "    b: str = '#',  # two",
         "    # and more",
         "    *c,",
-        ")  # four",
+        ") -> int:  # four",
     ]
-    assert comments(lines) == {"a": "one", "b": "two and more", "return": "four"}
-    assert signature_comments(len) == signature_comments(3) == {}
+    found = notes(lines)
+    assert found["a"] == ("", "one") and found["b"] == ("str", "two and more")
+    assert found["return"] == ("int", "four") and found["*c"] == ("", "")
+    assert signature_notes(len) == signature_notes(3) == {}
 
 
 def test_help_in_a_fresh_process():
     code = "import spectral_moments as sm; help(sm.estimate); help(sm.Stream.update)"
     said = python("-c", code).stdout
-    assert "population: " in said and "rows: the next rows" in said
+    assert "phi: 'ArrayLike | Recording'" in said  # as it is written
+    assert "    population: " in said and "    rows: " in said
     said = python("-c", "import spectral_moments as sm; help(sm)").stdout
     assert said.index("sm.estimate(phi)") < 400
 
