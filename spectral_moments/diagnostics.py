@@ -72,7 +72,9 @@ def _trial_notes(trials):
         return []
     filled = [namespace(trials).nan_to_num(trials[t]) for t in seen]
     if all((filled[0] == other).all() for other in filled[1:]):
-        return ["all trials are the same: copies of one measurement cannot remove its noise"]
+        return [
+            "all trials are the same: copies of one measurement cannot remove its noise"
+        ]
     counts = [(trials[t] == trials[t]).sum() for t in seen]
     norms = np.sqrt([float((x**2).sum() / count) for x, count in zip(filled, counts)])
     if norms.max() <= GAIN * norms.min():
@@ -101,7 +103,9 @@ def data_notes(
     if not known.any():
         return []
     if T == 1 and (x[known] == x[known][0]).all():
-        return ["phi is constant: its moments are powers of one number; is it the right one?"]
+        return [
+            "phi is constant: its moments are powers of one number; is it the right one?"
+        ]
     notes = []
     if not center and (share := _mean_share(x, known)) > MEAN_SHARE:
         notes.append(
@@ -130,29 +134,34 @@ def data_notes(
     return notes
 
 # %% ../nbs/97_diagnostics.ipynb #e824b835
+def _sides(systems, design):
+    "What is known of the units of each kind."
+    return {"inputs": design.rows} | {s.space: s.columns for s in systems.values()}
+
+
 def design_notes(
-    design: Design,  # what is known of the sample
-    shape: tuple,  # (T, P, Q)
+    systems: dict,  # name -> `System`
+    design: Design,  # what is known of the rows
     n_max: int,  # highest order
 ) -> list[str]:
     "Doubts about what the sample can say at all."
-    notes, least = [], min(shape[1:])
+    notes, least = [], min(min(system.source.shape[1:]) for system in systems.values())
     if n_max > 1 and 2 * n_max > least:
         notes.append(
             f"n_max = {n_max} is close to min(P, Q) = {least}; the highest orders "
             "use nearly all rows or columns in each cycle and say little"
         )
-    for side, what in ((design.rows, "rows"), (design.columns, "columns")):
+    for kind, side in _sides(systems, design).items():
         if side.weights is not None:
             effective = side.weights.sum() ** 2 / (side.weights**2).sum()
-            notes.append(f"the weights leave the worth of {effective:.0f} of all {what}")
+            notes.append(f"the weights leave the worth of {effective:.0f} of all {kind}")
     return notes
 
 # %% ../nbs/97_diagnostics.ipynb #f7130cd3
 def lost_notes(
-    rounding: list,  # orders that all cycles lost to rounding
-    beyond: list,  # orders beyond the range of doubles
-    unseen: list,  # orders without observed cycles
+    rounding: list,  # orders or words that all cycles lost to rounding
+    beyond: list,  # those beyond the range of doubles
+    unseen: list,  # those without observed cycles
     *,
     replaced: bool,  # whether increasing cycles were used where rounding took all
 ) -> list[str]:
@@ -176,7 +185,9 @@ def lost_notes(
             "lower n_max or drop the rows and columns with most gaps",
         ),
     ]
-    return [why.format(", ".join(map(str, orders))) for orders, why in reasons if len(orders)]
+    return [
+        why.format(", ".join(map(str, orders))) for orders, why in reasons if len(orders)
+    ]
 
 
 def moment_notes(
@@ -244,42 +255,42 @@ def dominant_units(
 
 # %% ../nbs/97_diagnostics.ipynb #5eab2809
 def diagnose(
-    sources: dict[str, Source],  # what was measured, by the name of the system
-    design: Design,  # what is known of the sample
+    systems: dict,  # name -> `System`: what was measured
+    design: Design,  # what is known of the rows
     estimate,  # the `Estimate`
     *,
-    rounding: list = (),  # orders that all cycles lost to rounding
-    beyond: list = (),  # orders beyond the range of doubles
+    rounding: np.ndarray,  # which words all cycles lost to rounding
+    beyond: np.ndarray,  # which are beyond the range of doubles
     ordered: bool = True,  # whether the rows come in the order of the measurement
 ) -> list[str]:
     "Every doubt about an estimate, in words."
-    notes, grouped = [], design.rows.groups is not None
+    notes, grouped, single = [], design.rows.groups is not None, len(systems) == 1
     options = dict(center=design.center, grouped=grouped, ordered=ordered)
-    for name, source in sources.items():
-        system = f"{name}: " if len(sources) > 1 else ""
-        notes += [system + note for note in data_notes(source, **options)]
+    for name, system in systems.items():
+        of = "" if single else f"{name}: "
+        notes += [of + note for note in data_notes(system.source, **options)]
     automatic = estimate.settings.get("method") == "auto"
-    notes += design_notes(design, estimate.shape, int(estimate.orders.max()))
+    notes += design_notes(systems, design, int(estimate.orders.max()))
     if automatic and "probes" in estimate.axes:
         notes.append(
             "the matrix is too large for exact sums within the budget; random probes were "
             "used, and their noise is part of the error: method='blocks' is exact"
         )
-    values, stderr, n = estimate.values, estimate.stderr, estimate.orders
-    known = {*rounding, *beyond}
-    unseen = [k for k in n[np.isnan(values)].tolist() if k not in known]
-    notes += lost_notes(rounding, beyond, unseen, replaced=automatic)
+    values, stderr = estimate.values, estimate.stderr
+    names = [str(len(w)) if single else " ".join(w) for w in estimate.words]
+    unseen = np.isnan(values) & ~rounding & ~beyond
+    lost = ([names[k] for k in np.flatnonzero(x)] for x in (rounding, beyond, unseen))
+    notes += lost_notes(*lost, replaced=automatic and single)
     if not estimate.axes:
         return notes
-    single = len(sources) == 1
-    labels = [f"m({len(w)})" if single else " ".join(w) for w in estimate.words]
+    labels = [f"m({name})" if single else name for name in names]
     notes += moment_notes(labels, values, stderr, estimate.usable)
     size = abs(np.nan_to_num(values))
     real = (stderr > 1e-9 * size) & (stderr < size)  # neither rounding nor noise
-    for name, axis in estimate.axes.items():
-        if name != "probes" and real.any():
-            side = design.rows if name == "inputs" else design.columns
-            what = name if side.groups is None else f"groups of {name}"
+    for kind, side in _sides(systems, design).items():
+        if kind in estimate.axes and real.any():
+            axis, what = estimate.axes[kind], kind
+            what = what if side.groups is None else f"groups of {what}"
             note = dominant_units(axis._replace(deviations=axis.deviations[real]), what)
             notes += [note] if note else []
     return notes

@@ -363,7 +363,9 @@ class Estimate:
             columns["of which probes"] = self.parts["probes"]
         columns.update({"95% low": low, "95% high": high})
         yield "n" if len(self.shapes) == 1 else "word", *columns, "method", ""
-        for i, (word, method, good) in enumerate(zip(self.words, self.methods, self.usable)):
+        for i, (word, method, good) in enumerate(
+            zip(self.words, self.methods, self.usable)
+        ):
             flag = "" if good or math.isnan(self.stderr[i]) else "not usable"
             label = str(len(word)) if len(self.shapes) == 1 else " ".join(word)
             yield label, *(f"{x[i]:.4g}" for x in columns.values()), method, flag
@@ -376,18 +378,14 @@ class Estimate:
             trials = f", {T} trials" if T > 1 else ""
             sizes.append(f"{system}{P} inputs x {Q} features{trials}")
         used = [f"Spectral moments of {'; '.join(sizes)}"]
-        wording = dict(
-            center="centred" if self.center else "not centred",
-            groups="{} groups of inputs",
-            column_groups="{} groups of features",
-            population="population {0[0]} x {0[1]}",
-            weights="weights of {}",
-            noise="noise {}",
-            method="method {}",
-            n_permutations="{} permutations",
-            seed="seed {}",
-        )
         known = {key: x for key, x in self.settings.items() if x is not None}
+        used.append("centred" if self.center else "not centred")
+        used += [f"{n} groups of {kind}" for kind, n in known.get("groups", {}).items()]
+        finite = known.get("population", {}).items()
+        used += [f"population of {size} {kind}" for kind, size in finite]
+        used += [f"weights of {kind}" for kind in known.get("weights", [])]
+        wording = dict(noise="noise {}", method="method {}")
+        wording |= dict(n_permutations="{} permutations", seed="seed {}")
         used += [text.format(known[key]) for key, text in wording.items() if key in known]
         return ", ".join(used)
 
@@ -448,44 +446,42 @@ def _in_units(x, shifts):
 def values_in_units(
     values: np.ndarray,  # in the units of the sources
     words: list,  # of each
-    sources: dict,  # system -> source
+    systems: dict,  # name -> `System`
 ):  # (values in the units of the data, which of them are beyond the range of doubles)
     "Values in the units of the data, NaN where products in them left the range of doubles."
-    shifts = [2 * sum(sources[system].exponent for system in word) for word in words]
+    shifts = [2 * sum(systems[name].source.exponent for name in word) for word in words]
     found, faint = _in_units(values, shifts), abs(values) < FAINT
     if faint.any():  # its products may have fallen below the range of doubles
-        least = min(math.log2(source.smallest()) for source in sources.values())
+        least = min(math.log2(system.source.smallest()) for system in systems.values())
         found[faint & (2 * least * np.array([len(word) for word in words]) < -900)] = np.nan
     return found, np.isnan(found) & ~np.isnan(values)
 
 
 def answer(
     found: Reduced,  # values and deviations in the units of the sources
-    sources: dict,  # system -> source
-    design: Design,  # what is known of the sample
+    systems: dict,  # name -> `System`
+    design: Design,  # what is known of the rows
     words: list,  # of each value
     methods: list,  # the method that gave each
     settings: dict,  # everything that was used
     *,
     shapes: dict = None,  # system -> (T, P, Q); None: those of the sources
-    lost: list = (),  # orders that all cycles lost to rounding
+    lost: np.ndarray = False,  # which words all cycles lost to rounding
     ordered: bool = True,  # whether the rows come in the order of the measurement
     notes: list = (),  # doubts that are known already
 ):  # an `Estimate`
     "The `Estimate` of a reduction, in the units of the data, with every doubt."
-    values, beyond = values_in_units(found.values, words, sources)
-    shifts = [2 * sum(sources[system].exponent for system in word) for word in words]
+    values, beyond = values_in_units(found.values, words, systems)
+    shifts = [2 * sum(systems[name].source.exponent for name in word) for word in words]
     axes = {
         name: axis._replace(deviations=_in_units(axis.deviations, shifts))
         for name, axis in found.axes.items()
     }
-    shapes = {name: x.shape for name, x in sources.items()} if shapes is None else shapes
+    shapes = shapes or {name: system.source.shape for name, system in systems.items()}
     settings = dict(settings, version=__version__)
-    result = Estimate(values, axes, words, shapes, methods, settings)
-    beyond = result.orders[beyond].tolist()
-    doubts = diagnose(
-        sources, design, result, rounding=lost, beyond=beyond, ordered=ordered
-    )
+    result = Estimate(values, axes, list(words), shapes, methods, settings)
+    why = dict(rounding=lost & np.ones(len(words), dtype=bool), beyond=beyond)
+    doubts = diagnose(systems, design, result, ordered=ordered, **why)
     result.notes.extend([*notes, *doubts])
     return result
 
@@ -560,8 +556,10 @@ class Comparison:
         "What is compared of two estimates: (name, their values, and on a near-normal scale)."
         if self.of != "moments":
             both = [
-                x if isinstance(x, Quantity)
-                else x.dimension() if self.of == "dimension"
+                x
+                if isinstance(x, Quantity)
+                else x.dimension()
+                if self.of == "dimension"
                 else self.of(x)
                 for x in (one, other)
             ]
@@ -637,7 +635,8 @@ class Comparison:
 # %% ../nbs/92_results.ipynb #4fcc9f50
 def compare(
     estimates: dict,  # what the table calls each, and the `Estimate` or `Quantity`
-    of: str | Callable = "moments",  # "moments", "dimension", or from estimate to `Quantity`
+    of: str
+    | Callable = "moments",  # "moments", "dimension", or from estimate to `Quantity`
     *,
     paired: str = None,  # what they share, in the same order: None, "inputs" or "features"
 ):  # a `Comparison`: print it for the table, `.plot()` for the picture
@@ -646,7 +645,9 @@ def compare(
     if not found or not all(isinstance(x, (Estimate, Quantity)) for x in found):
         raise TypeError("estimates must be a dict of name: Estimate (or Quantity)")
     if not callable(of) and of not in ("moments", "dimension"):
-        raise ArgumentError("of", f"of = {of!r} is not 'moments', 'dimension' or a function")
+        raise ArgumentError(
+            "of", f"of = {of!r} is not 'moments', 'dimension' or a function"
+        )
     if of == "moments" and any(isinstance(x, Quantity) for x in found):
         of = "dimension"  # quantities are compared as they are
     if paired is not None:

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'ALIASES', 'SPEED', 'LEAST', 'MOST', 'PRODUCTS', 'ERRORS', 'CHEAP', 'ROUNDS', 'TOLERANCE', 'LOST',
-           'NEGLIGIBLE', 'LITERAL', 'OVERHEAD', 'KEPT', 'LARGEST', 'choose', 'Plan', 'plan', 'lost_orders',
-           'reduce_planned', 'literal_axes', 'sampled_axes', 'axes_from_sample']
+           'NEGLIGIBLE', 'LITERAL', 'OVERHEAD', 'KEPT', 'LARGEST', 'choose', 'Plan', 'plan', 'lost_words',
+           'reduce_planned', 'without_unit', 'literal_axes', 'sampled_axes', 'axes_from_sample']
 
 # %% ../../nbs/98_choice.ipynb #b7ff3e58
 import math
@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..checks import ArgumentError, check_order
+from ..checks import ArgumentError
 from .arrays import namespace, to_numpy
 from spectral_moments.engine.reduction import (
     FAMILIES,
@@ -22,9 +22,12 @@ from spectral_moments.engine.reduction import (
     Axis,
     Design,
     Reduced,
-    Sides,
+    Side,
+    System,
+    layout,
     reduce,
     trial_splits,
+    within_reach,
 )
 from .sources import Source
 from ..errors import axis_error
@@ -41,79 +44,86 @@ CHEAP = SPEED / 64  # price of a view up to which the errors come from four of t
 
 
 def choose(
-    shape: tuple,  # (T, P, Q)
-    n_max: int,  # highest order
+    systems: dict,  # name -> `System`
+    words: tuple,  # of names of systems, the shorter ones first
+    design: Design,  # what is known of the rows
     *,
-    center: bool = False,  # whether the mean over the rows is removed
-    complete: bool = True,  # whether all entries are there, with equal weights
-    whole: bool = True,  # whether the matrix may be held in one piece
     walks: tuple = ("increasing", "blocks"),  # families for what is beyond all cycles
-) -> tuple:  # (list with the family of each order, number of views of the last)
-    "Which family estimates which order, by price in multiply-adds, errors included."
-    T, P, Q = shape
-    price = lambda name, n, pairs: FAMILIES[name].cost(
-        n, T, P // 2 if pairs else P, Q, center and not pairs
-    )
+) -> tuple:  # (list with the family of each word, number of views of the last)
+    "Which family estimates which word, by price in multiply-adds, errors included."
+    known, lengths = layout(systems, design)
+    whole = all(system.source.backend != "file" for system in systems.values())
+    P, Q = lengths["inputs"], max(lengths[system.space] for system in systems.values())
     budget = min(max(LEAST, PRODUCTS * P * Q * min(P, Q)), MOST) / ERRORS
-    pairs = center and not complete
-    views = max(len(trial_splits(T, np.random.default_rng(0))), RUNS if pairs else 1)
-    top = min(n_max, 4 if center and complete else 5) if whole else 0
-    too_much = (n for n in range(top) if views * price("all_cycles", n + 1, pairs) > budget)
-    highest = next(too_much, top)
-    names, others = ["all_cycles"] * highest, n_max - highest
-    if not others:
-        return names, views
+    splits = (trial_splits(s.source.shape[0], _DRAWS()) for s in systems.values())
+    views, names = max(map(len, splits)), []
+    for k, word in enumerate(words, 1):
+        reached = whole and within_reach(systems, (word,), "all_cycles", design)
+        if not reached or views * _price("all_cycles", words[:k], known, lengths) > budget:
+            break
+        names.append("all_cycles")
+    others, n_max = len(words) - len(names), len(words[-1])
+    if not others or len(systems) > 1:
+        return ["all_cycles"] * len(words), views
+    halved = lengths | {"inputs": P // 2 if design.center else P}
     for name in walks:
         most = LEAST / ERRORS if name == "increasing" else budget
-        one = price(name, n_max, center)
+        one = _price(name, words, known, halved)
         if whole and one <= most:
             worth = int(np.clip(2 * (n_max - 3), 1, RUNS))  # low orders hardly depend on it
             return names + [name] * others, int(np.clip(most / one, 1, worth))
     return names + ["sketched"] * others, None
 
+
+_DRAWS = lambda: np.random.default_rng(0)  # where only the number of views matters
+
+
+def _price(name, words, known, lengths):
+    "What one view costs."
+    return FAMILIES[name].cost(words, known, lengths)
+
 # %% ../../nbs/98_choice.ipynb #e9cf8ec6
 class Plan(NamedTuple):
-    "Which family gives which order."
+    "Which family gives which word."
 
-    n_max: int  # highest order
+    words: tuple  # of names of systems
     method: str  # "auto" or the family that was asked for
-    names: list  # the family of each order
+    names: list  # the family of each word
     runs: int | None  # views of the last; None: what is usual
     walks: list  # families that only add, for orders that rounding takes
 
 
-def plan(
-    source: Source,  # what was measured
-    n_max: int,  # highest order
-    method: str,  # one of `METHODS`
-    design: Design,  # what is known of the sample
-    n_permutations: int | None = None,  # views of the last family; None: what pays
-) -> Plan:
-    "The families for a call, or an error that says why there are none."
-    name = ALIASES.get(method, method) if isinstance(method, str) else None
-    if name not in METHODS:
-        raise ArgumentError(
-            "method", f"method = {method!r} is not known; use one of {', '.join(METHODS)}"
-        )
-    (P, Q), (center, rows, columns, population) = source.shape[1:], design
-    n_max, finite = check_order(n_max, (P, Q)), any(population)
-    grouped = rows.groups is not None or columns.groups is not None
-    pairs = center and (name == "auto" or FAMILIES[name].sampled)
-    need = 2 * n_max if pairs else n_max  # a mean takes a second row
-    if rows.units(P) < need:
-        raise ArgumentError(
-            "n_max",
-            f"n_max = {n_max} needs {need} distinct "
-            f"{'rows' if rows.groups is None else 'groups of rows'}"
-            f"{' with center=True' if pairs else ''}, and there are {rows.units(P)}; "
-            "lower n_max",
-        )
-    if columns.units(Q) < n_max:
-        raise ArgumentError(
-            "n_max",
-            f"n_max = {n_max} needs as many groups of columns, and there are "
-            f"{columns.units(Q)}; lower n_max",
-        )
+def _check_sizes(systems, words, design, pairs):
+    "Refuse words that these matrices are too small for."
+    units = design.units(systems)
+    for word in words:
+        n, rows = len(word), units["inputs"]
+        need = 2 * n if pairs else n  # a mean takes a second row
+        what = f"n_max = {n}" if len(systems) == 1 else f"word {' '.join(word)}"
+        if rows.count < need:
+            raise ArgumentError(
+                "n_max" if len(systems) == 1 else "words",
+                f"{what} needs {need} distinct "
+                f"{'rows' if rows.groups is None else 'groups of rows'}"
+                f"{' with center=True' if pairs else ''}, and there are {rows.count}; "
+                "lower n_max",
+            )
+        for space in {systems[name].space for name in word}:
+            need, columns = sum(systems[name].space == space for name in word), units[space]
+            if columns.count < need:
+                raise ArgumentError(
+                    "n_max" if len(systems) == 1 else "words",
+                    f"{what} needs {need} distinct "
+                    f"{'columns' if columns.groups is None else 'groups of columns'}, and "
+                    f"there are {columns.count}; lower n_max",
+                )
+
+
+def _check_options(systems, n_max, name, design):
+    "Refuse what no family, or not this one, can answer."
+    sides = {"inputs": design.rows} | {s.space: s.columns for s in systems.values()}
+    finite = any(side.population for side in sides.values())
+    grouped = any(side.groups is not None for side in sides.values())
     family = FAMILIES.get("all_cycles" if finite else name)
     if family and family.highest and n_max > family.highest:
         raise ArgumentError(
@@ -122,29 +132,60 @@ def plan(
             "all cycles; lower n_max"
             + ("" if finite else ", or use method='auto' or 'increasing'"),
         )
-    if finite and (grouped or name not in ("auto", "all_cycles")):
+    for what, needed in (("population", finite), ("groups", grouped)):
+        if needed and name != "auto" and what not in FAMILIES[name].apart:
+            able = [k for k, family in FAMILIES.items() if what in family.apart]
+            raise ArgumentError(
+                "method",
+                f"method = {name!r} does not know {what}; use 'auto' or "
+                f"{' or '.join(map(repr, able))}",
+            )
+    for kind, side in sides.items():
+        if side.population and side.weights is not None:
+            raise ArgumentError(
+                "population",
+                f"population and weights of {kind} both say what the sample stands for; "
+                "give one of them",
+            )
+        if side.population and side.groups is not None:
+            raise ArgumentError(
+                "population",
+                f"population of {kind} with groups of {kind}: the sizes of the groups that "
+                "were not measured are not known; give one of the two",
+            )
+
+
+def plan(
+    systems: dict,  # name -> `System`
+    words: tuple,  # of names of systems, the shorter ones first
+    method: str,  # one of `METHODS`
+    design: Design,  # what is known of the rows
+    n_permutations: int | None = None,  # views of the last family; None: what pays
+) -> Plan:
+    "The families for a call, or an error that says why there are none."
+    name = ALIASES.get(method, method) if isinstance(method, str) else None
+    if name not in METHODS:
         raise ArgumentError(
-            "population",
-            "population is known to all cycles only; use method='auto' without groups",
+            "method", f"method = {method!r} is not known; use one of {', '.join(METHODS)}"
         )
-    if finite and design.weighted:
+    if len(systems) > 1 and name != "auto" and FAMILIES[name].powers:
         raise ArgumentError(
-            "population",
-            "population and weights both say what the sample stands for; give one of them",
+            "method", f"method = {name!r} knows powers of one system only; use 'all_cycles'"
         )
-    if grouped and name not in ("auto", "blocks"):
-        raise ArgumentError(
-            "method", f"method = {name!r} does not keep groups apart; use 'auto' or 'blocks'"
-        )
-    name = "blocks" if grouped else "all_cycles" if finite else name
+    _check_options(systems, max(map(len, words)), name, design)
+    pairs = design.center and (name == "auto" or FAMILIES[name].sampled)
+    _check_sizes(systems, words, design, pairs)
+    grouped = any(of.groups is not None for of in design.units(systems).values())
     # the inner loop of increasing cycles would take a tensor from its device
-    walks = ["blocks"] if source.backend == "torch" else ["increasing", "blocks"]
-    names, runs = [name] * n_max, None
+    tensor = any(system.source.backend == "torch" for system in systems.values())
+    walks = ["blocks"] if tensor or grouped else ["increasing", "blocks"]
+    finite = any(design.population(systems).values())
+    name = "all_cycles" if finite and name == "auto" else name
+    names, runs = [name] * len(words), None
     if name == "auto":
-        options = dict(center=center, walks=walks, complete=design.complete(source))
-        options["whole"] = source.backend != "file"
-        names, runs = choose(source.shape, n_max, **options)
-    return Plan(n_max, name, names, n_permutations if n_permutations is not None else runs, walks)
+        names, runs = choose(systems, words, design, walks=walks)
+    runs = n_permutations if n_permutations is not None else runs
+    return Plan(words, name, names, runs, walks)
 
 # %% ../../nbs/98_choice.ipynb #f50a0a1f
 ROUNDS, TOLERANCE = 16, 0.25  # most rounds of a sketch; its noise over the error: fine
@@ -152,16 +193,18 @@ LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
 NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero, not lost
 
 
-def _run(source, design, name, n_max, runs, errors, **options):
-    "One family, for orders up to n_max; a sketch until its noise is well below errors."
+def _run(systems, design, name, words, runs, errors, **options):
+    "One family; a sketch until its noise is well below errors."
     if FAMILIES[name].noisy and runs is None:
         runs = 1
         if errors is not None:
-            limit, runs = TOLERANCE * errors[:n_max], ROUNDS
+            limit, runs = TOLERANCE * errors[: len(words)], ROUNDS
             options["enough"] = lambda x: (axis_error(x.axes["probes"]) <= limit).all()
-    cheap = FAMILIES["increasing"].cost(n_max, *source.shape, False) <= CHEAP
-    options.update(runs=runs, replicated=4 if cheap else 1)
-    return reduce(source, name, n_max, design, **options)
+    known, lengths = layout(systems, design)
+    if FAMILIES[name].ordered:
+        cheap = _price("increasing", words, known, lengths) <= CHEAP
+        options["replicated"] = 4 if cheap else 1
+    return reduce(systems, words, name, design, runs=runs, **options)
 
 
 def _typical(source, center):
@@ -173,27 +216,30 @@ def _typical(source, center):
     return float(np.median(to_numpy((x**2).mean((0, 2)))))
 
 
-def lost_orders(
+def lost_words(
     found: Reduced,  # of one family
-    source: Source,  # what it came from
+    systems: dict,  # name -> `System`
+    words: tuple,  # of each value
     center: bool,  # whether the mean was removed
-) -> list:
-    "Orders in which rounding may have taken the estimate."
-    n = np.arange(1, len(found.values) + 1)
+) -> np.ndarray:  # of bool
+    "Words in which rounding may have taken the estimate."
     lost = found.rounding > LOST * abs(found.values)  # not if it is NaN
     if lost.any():
-        lost &= found.rounding > NEGLIGIBLE * _typical(source, center) ** n
-    return n[lost].tolist()
+        size = {name: _typical(s.source, center) for name, s in systems.items()}
+        typical = [math.prod(size[name] for name in word) for word in words]
+        lost &= found.rounding > NEGLIGIBLE * np.array(typical)
+    return lost
 
 
-def _joined(results, names):
-    "Results of several families as one, each order from its own."
-    pick = lambda of: np.array([of(results[name])[n] for n, name in enumerate(names)])
+def _joined(results, names, words):
+    "Results of several families as one, each word from its own."
+    at = [results[name][1].index(word) for name, word in zip(names, words)]
+    pick = lambda of: np.array([of(results[name][0])[k] for name, k in zip(names, at)])
     axes = {}
-    for kind in ("inputs", "features"):
-        if all(kind in results[name].axes for name in names):
+    for kind in results[names[0]][0].axes:
+        if kind != "probes" and all(kind in results[name][0].axes for name in names):
             axes[kind] = Axis(pick(lambda found, kind=kind: found.axes[kind].deviations))
-    for name, found in results.items():
+    for name, (found, _) in results.items():
         if "probes" in found.axes:
             units = found.axes["probes"].deviations
             whole = np.zeros((len(names), units.shape[1]))
@@ -203,27 +249,31 @@ def _joined(results, names):
 
 
 def reduce_planned(
-    source: Source,  # what was measured
-    way: Plan,  # which family for which order
-    design: Design,  # what is known of the sample
+    systems: dict,  # name -> `System`
+    way: Plan,  # which family for which word
+    design: Design,  # what is known of the rows
     errors: np.ndarray | None = None,  # standard errors that are known already
     **options,  # of `reduce`
-) -> tuple:  # (`Reduced`, the family of each order, orders lost to rounding)
-    "All orders, each by its family; what rounding takes by one that only adds."
-    results, names = {}, way.names
+) -> tuple:  # (`Reduced`, the family of each word, which words were lost to rounding)
+    "All words, each by its family; what rounding takes by one that only adds."
+    results, names, words = {}, list(way.names), way.words
     for name in dict.fromkeys(names):
-        highest = way.n_max - names[::-1].index(name)
         runs = way.runs if name == names[-1] else None
-        results[name] = _run(source, design, name, highest, runs, errors, **options)
-    lost = lost_orders(results[names[0]], source, design.center)
-    if lost and way.method == "auto":
-        walk = way.walks[0]
+        last = len(words) - names[::-1].index(name)
+        mine = words[:last]  # lower orders cost nothing beside the highest
+        results[name] = _run(systems, design, name, mine, runs, errors, **options), mine
+    lost = np.zeros(len(words), dtype=bool)
+    first, mine = results[names[0]]
+    lost[: len(mine)] = lost_words(first, systems, mine, design.center)
+    if lost.any() and way.method == "auto" and len(systems) == 1:
+        walk, mine = way.walks[0], words[: np.flatnonzero(lost)[-1] + 1]
         if walk not in results:
-            results[walk] = _run(source, design, walk, max(lost), None, errors, **options)
-        names = [walk if n in lost else name for n, name in enumerate(names, 1)]
-    found = _joined(results, names)
-    if way.method != "auto":
-        found.values[[n - 1 for n in lost]] = np.nan
+            found = _run(systems, design, walk, mine, None, errors, **options)
+            results[walk] = found, mine
+        names = [walk if gone else name for gone, name in zip(lost, names)]
+    found = _joined(results, names, words)
+    if way.method != "auto" or len(systems) > 1:
+        found.values[lost] = np.nan
     return found, names, lost
 
 # %% ../../nbs/98_choice.ipynb #43fc36ec
@@ -231,52 +281,76 @@ LITERAL = SPEED / 2  # price of all deletions up to which each is made
 OVERHEAD = SPEED / 4000  # of one call of order 2, three times as much for each order more
 
 
-def _without(source, design, side, unit):
-    "Source and design without one unit, a row or column or group of these."
-    axis = 1 if side == "inputs" else 2
-    known = design.rows if side == "inputs" else design.columns
-    labels = np.arange(source.shape[axis]) if known.groups is None else known.groups
-    keep = np.flatnonzero(labels != unit)
-    groups = None if known.groups is None else np.unique(labels[keep], return_inverse=True)[1]
-    known = Sides(None if known.weights is None else known.weights[keep], groups)
-    trials = source.trials[:, keep] if axis == 1 else source.trials[:, :, keep]
-    side = "rows" if axis == 1 else "columns"
-    return replace(source, trials=trials), design._replace(**{side: known})
+def _left(side, keep):
+    "What is known of some rows or columns."
+    weights = None if side.weights is None else side.weights[keep]
+    groups = side.groups
+    if groups is not None:
+        groups = np.unique(groups[keep], return_inverse=True)[1]
+    return side._replace(weights=weights, groups=groups)
+
+
+def without_unit(
+    systems: dict,  # name -> `System`
+    design: Design,  # what is known of the rows
+    kind: str,  # of unit
+    unit: int,  # its number
+) -> tuple:  # (systems, design) without it
+    "Leave out a row or column, or a group of these."
+    of = design.units(systems)[kind]
+    labels = np.arange(of.size) if of.groups is None else of.groups
+    keep, found = np.flatnonzero(labels != unit), dict(systems)
+    for name, system in systems.items():
+        source = system.source
+        if kind == "inputs":
+            source = replace(source, trials=source.trials[:, keep])
+            found[name] = system._replace(source=source)
+        elif system.space == kind:
+            source = replace(source, trials=source.trials[:, :, keep])
+            found[name] = system._replace(
+                source=source, columns=_left(system.columns, keep)
+            )
+    rows = _left(design.rows, keep) if kind == "inputs" else design.rows
+    return found, design._replace(rows=rows)
 
 
 def literal_axes(
-    source: Source,  # what was measured
-    names: list,  # the family of each order
-    design: Design,  # what is known of the sample
+    systems: dict,  # name -> `System`
+    words: tuple,  # of each value
+    names: list,  # the family of each
+    design: Design,  # what is known of the rows
     found: Reduced,  # with axes by the derivative
-) -> dict:  # name -> `Axis`, for the sides of which the derivative is not exact
+) -> dict:  # name -> `Axis`, for the kinds of which the derivative is not exact
     "Estimates without each unit, one after the other, where it matters and is cheap."
-    T, P, Q = source.shape
-    highest = names.count("all_cycles")
-    exact = source.backend in ("numpy", "torch") and names[:highest] == ["all_cycles"] * highest
-    if not highest or not exact or T > 4 or not design.complete(source):
+    mine = [word for word, name in zip(words, names) if name == "all_cycles"]
+    here = all(s.source.backend in ("numpy", "torch") for s in systems.values())
+    trials = max(s.source.shape[0] for s in systems.values())
+    if not mine or not here or trials > 4:
         return {}
-    linear = {"inputs": design.center or design.population[0]}
-    linear["features"] = design.population[1]
-    units = dict(inputs=design.rows.units(P), features=design.columns.units(Q))
-    units = {side: count for side, count in units.items() if linear[side] and count > 1}
-    price = FAMILIES["all_cycles"].cost(highest, T, P, Q, design.center)
-    price = (price + OVERHEAD * 3 ** (highest - 2)) * len(trial_splits(T, None))
-    if sum(units.values()) * price > LITERAL:
+    known, lengths = layout(systems, design)
+    units, population = design.units(systems), design.population(systems)
+    inexact = [
+        k for k, size in population.items() if size or k == "inputs" and design.center
+    ]
+    n_max = max(map(len, mine))
+    price = _price("all_cycles", tuple(mine), known, lengths)
+    price = (price + OVERHEAD * 3.0 ** (n_max - 2)) * len(trial_splits(trials, _DRAWS()))
+    if sum(units[kind].count for kind in inexact) * price > LITERAL:
         return {}
-    axes = {}
-    for side, count in units.items():
-        population = design.population[0 if side == "inputs" else 1]
-        left = math.sqrt(1 - count / population) if population else 1.0
-        deviations = found.axes[side].deviations.copy()
-        rows = 2 if side == "inputs" and design.center else 1  # a mean takes a second row
-        most = min(highest, (count - 1) // rows)
-        deviations[most:highest] = np.nan
-        for unit in range(count if left and most else 0):
-            part, known = _without(source, design, side, unit)
-            without = reduce(part, "all_cycles", most, known).values
-            deviations[:most, unit] = left * (without - found.values[:most])
-        axes[side] = Axis(deviations)
+    at, axes = np.array([words.index(word) for word in mine]), {}
+    for kind in inexact:
+        of, size = units[kind], population[kind]
+        left = math.sqrt(1 - of.size / size) if size else 1.0
+        deviations = found.axes[kind].deviations.copy()
+        rows = 2 if kind == "inputs" and design.center else 1  # a mean takes a second row
+        enough = np.array([rows * len(word) < of.count for word in mine])
+        deviations[at[~enough]] = np.nan
+        some = tuple(word for word, good in zip(mine, enough) if good)
+        for unit in range(of.count if left and some else 0):
+            part = without_unit(systems, design, kind, unit)
+            without = reduce(part[0], some, "all_cycles", part[1], rng=_DRAWS()).values
+            deviations[at[enough], unit] = left * (without - found.values[at[enough]])
+        axes[kind] = Axis(deviations)
     return axes
 
 # %% ../../nbs/98_choice.ipynb #c0940354
@@ -294,7 +368,8 @@ def sampled_axes(
     stands_for: np.ndarray,  # how many rows each of them stands for
     shape: tuple,  # (T, P, Q) of the whole
     n_max: int,  # highest order
-    design: Design,  # what is known of the sample
+    design: Design,  # what is known of the rows
+    columns: Side = Side(),  # and of the columns
 ) -> dict:  # name -> `Axis`
     "Axes of the errors for a whole matrix, from some of its rows."
     few = np.sort(np.random.default_rng(0).permutation(shape[2])[:KEPT])
@@ -303,13 +378,15 @@ def sampled_axes(
     unknown = dict.fromkeys(("inputs", "features"), Axis(np.full((n_max, 1), np.nan)))
     if part.shape[1] <= n_max * (2 if design.center else 1) or len(few) <= n_max:
         return unknown
-    w, v = design.rows.weights, design.columns.weights
+    w, v = design.rows.weights, columns.weights
     w = stands_for if w is None else stands_for * w
     w = None if w.min() == w.max() else w / w.max()
-    known = Design(design.center, Sides(w), Sides(None if v is None else v[few]))
-    way = plan(part, n_max, "auto", known)
+    known = Design(design.center, Side(w))
+    systems = {"phi": System(part, Side(None if v is None else v[few]))}
+    words = tuple(("phi",) * n for n in range(1, n_max + 1))
+    way = plan(systems, words, "auto", known)
     options = dict(replicates=True, rng=np.random.default_rng(0))
-    found, *_ = reduce_planned(part, way, known, **options)
+    found, *_ = reduce_planned(systems, way, known, **options)
     if "inputs" not in found.axes:  # orders so high that only probes can be paid for
         return unknown
     each = dict(inputs=stands_for, features=np.full(len(few), shape[2] / len(few)))
@@ -317,11 +394,12 @@ def sampled_axes(
 
 
 def axes_from_sample(
-    source: Source,  # what was measured
+    system: System,  # what was measured
     n_max: int,  # highest order
-    design: Design,  # what is known of the sample
+    design: Design,  # what is known of the rows
 ) -> dict:  # name -> `Axis`
     "Axes of the errors from some rows of a source at random, and the largest."
+    source = system.source
     P, weights = source.shape[1], design.rows.weights
     order = np.argsort(-source.row_sizes(), kind="stable")
     largest = order[:LARGEST] if P > 2 * KEPT else order[:0]
@@ -329,5 +407,5 @@ def axes_from_sample(
     taken = np.sort(np.concatenate([largest, others]))
     stands_for = np.where(np.isin(taken, largest), 1.0, (P - len(largest)) / len(others))
     kept = Source(source.held(taken), 0, source.gaps)
-    known = design._replace(rows=Sides(None if weights is None else weights[taken]))
-    return sampled_axes(kept, stands_for, source.shape, n_max, known)
+    known = design._replace(rows=Side(None if weights is None else weights[taken]))
+    return sampled_axes(kept, stands_for, source.shape, n_max, known, system.columns)

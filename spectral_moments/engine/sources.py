@@ -37,6 +37,7 @@ class Pair(NamedTuple):
     leave: object  # matrix (P, Q) by which rows are left; the same object for one trial
     counts: tuple = None  # the same two for measurements of one; None: all ones
     exact: bool = False  # whether the entries are as measured, not rounded on the way
+    binary: bool = True  # whether an entry is counted once or not at all
 
     @property
     def shape(self):
@@ -66,8 +67,7 @@ class Means(NamedTuple):
     "What an estimator says of a pair."
 
     values: np.ndarray  # estimates of m(1), ..., m(n_max); NaN where no cycle was seen
-    rows: np.ndarray = None  # the estimates without each row, (n_max, P)
-    columns: np.ndarray = None  # the estimates without each column, (n_max, Q)
+    without: dict = {}  # kind: the estimates without each unit of it, (n_max, units)
     rounding: np.ndarray = None  # bounds on the rounding error, by order; None: negligible
     noise: np.ndarray = None  # covariance of the noise of probes, (n_max, n_max)
 
@@ -84,14 +84,14 @@ def ratio_means(
     "Sum over count, and the same without each row and each column."
     seen = counts[0] > fewest
     N, D = sums[0], np.where(seen, counts[0], np.nan)
-    sides = []
-    for part, share in zip(sums[1:], counts[1:], strict=True):
+    without = {}
+    for kind, part, share in zip(("inputs", "features"), sums[1:], counts[1:]):
         if part is None:
             break
         rest = D[:, None] - share
         rest[rest < FEWEST * D[:, None]] = np.nan  # every cycle passes here
-        sides.append((N[:, None] - part) / rest)
-    return Means(N / D, *sides)
+        without[kind] = (N[:, None] - part) / rest
+    return Means(N / D, without)
 
 # %% ../../nbs/21_sources.ipynb #77f09397
 def _half(trials, gaps, half=None):
@@ -171,7 +171,8 @@ class View:
         (enter, count), (leave, other) = counted[0], counted[-1]
         exact = self.partners is None and weight is None
         exact = exact and (len(source.trials) == 1 or self.halves == ((0,), (1,)))
-        return Pair(enter, leave, None if count is None else (count, other), exact)
+        counts = None if count is None else (count, other)
+        return Pair(enter, leave, counts, exact, weight is None)
 
 # %% ../../nbs/21_sources.ipynb #d996077f
 def unit_exponent(

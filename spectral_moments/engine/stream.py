@@ -315,7 +315,7 @@ class Stream:
             )
         # the families import the summaries of this module
         from spectral_moments.engine.choice import sampled_axes
-        from spectral_moments.engine.reduction import Design, Reduced
+        from spectral_moments.engine.reduction import Design, Reduced, System
         from spectral_moments.results import answer, power_words
 
         kept, stands_for = state.sample()
@@ -327,7 +327,7 @@ class Stream:
             axes = sampled_axes(source, stands_for, shape, self.n_max, design)
         return answer(
             Reduced(means, axes),
-            {"phi": source},
+            {"phi": System(source)},
             design,
             power_words(self.n_max),
             ["increasing"] * self.n_max,
