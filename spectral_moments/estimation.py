@@ -118,7 +118,8 @@ def estimate(
         found, names, lost = reduce_planned(source, way, design, errors, **options)
         if exact:
             axes = literal_axes(source, names, design, found)
-    found, words = found._replace(axes=found.axes | axes), power_words(way.n_max)
+    found = found._replace(axes=found.axes | axes if stderr else {})
+    words = power_words(way.n_max)
     settings = _settings(design, (P, Q), method, n_permutations, random_state)
     return answer(found, {"phi": source}, design, words, names, settings, lost=lost)
 
