@@ -117,10 +117,11 @@ def data_notes(
     seen = np.flatnonzero(to_numpy(known.any(1)))
     copies = _copies(x[seen]) if len(seen) > 3 and not grouped else []
     if len(copies):
+        which = f" (rows {_named(rows[seen[copies]])})" if ordered else ""
         notes.append(
-            f"{len(copies)} of {len(seen)} rows are exact copies of others (rows "
-            f"{_named(rows[seen[copies]])}), and copies are not independent inputs: drop "
-            "them, or name what belongs together by groups"
+            f"{len(copies)} of {len(seen)} rows are exact copies of others{which}, and "
+            "copies are not independent inputs: drop them, or name what belongs together "
+            "by groups"
         )
     elif ordered and not grouped and len(rows) > 19:
         start = (P - len(rows)) // 2

@@ -303,7 +303,7 @@ def measure(
         if exact:
             axes = literal_axes(systems, tuple(words), names, design, found)
             axes |= trial_axis(systems, tuple(words), design, found)
-    found = found._replace(axes=found.axes | axes)
+    found = found._replace(axes=found.axes | axes if stderr else {})
     settings = _settings(systems, design, method, n_permutations, random_state)
     return answer(found, systems, design, words, names, settings, lost=lost)
 
