@@ -13,7 +13,8 @@ from .results import Quantity as Quantity
 from .results import compare as compare
 from .results import Comparison as Comparison
 from .engine.stream import Stream as Stream
-from .feature_learning import first_moment_powers as first_moment_powers
+from .benchmarking import compare_estimators as compare_estimators
+from .benchmarking import EstimatorTable as EstimatorTable
 from .io.adapters import from_xarray as from_xarray
 from .io.adapters import from_anndata as from_anndata
 from .io.files import load_matrix as load_matrix
@@ -24,20 +25,20 @@ from .networks import watch as watch
 from .networks import Watch as Watch
 from .networks import Dimensions as Dimensions
 from .networks import differentiable_dimension as differentiable_dimension
+from .processes import Process as Process
 from .processes import Linear as Linear
 from .processes import Discrete as Discrete
 from .processes import PowerLaw as PowerLaw
-from .rbf import RBF as RBF
-from .rbf import ReLU as ReLU
+from .processes import RBF as RBF
+from .processes import ReLU as ReLU
 from .similarity import alignment as alignment
 from .similarity import alignments as alignments
 from .similarity import cross_moments as cross_moments
 from .similarity import AlignmentStream as AlignmentStream
 from .similarity import Alignment as Alignment
 from .similarity import Alignments as Alignments
-from .similarity import CrossMoments as CrossMoments
-from .similarity import LinearPair as LinearPair
-from .similarity import RBFPair as RBFPair
+from .processes import LinearPair as LinearPair
+from .processes import RBFPair as RBFPair
 from .spectrum.feasible import feasible as feasible
 from .spectrum.feasible import recover_eigenvalues as recover_eigenvalues
 from .spectrum.feasible import renyi_dimension as renyi_dimension
@@ -57,8 +58,6 @@ from .spectrum.sweeps import dimension_sweep as dimension_sweep
 from .spectrum.sweeps import Sweep as Sweep
 from .spectrum.sweeps import plot_dimensions as plot_dimensions
 from .teaching.variance import variance_bound as variance_bound
-from . import comparison as comparison
-from . import recordings as recordings
 from . import sklearn as sklearn
 
 __version__: str

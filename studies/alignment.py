@@ -15,9 +15,8 @@ import numpy as np
 
 from spectral_moments import EstimateWarning
 from spectral_moments.engine.cross import cross_table
+from spectral_moments.processes import LinearPair, RBFPair
 from spectral_moments.similarity import (
-    LinearPair,
-    RBFPair,
     alignment,
     plain_alignment,
     row_debiased_alignment,

@@ -1,7 +1,7 @@
 """Dimension of parts of a recorded cortex, and of the whole: IT and V4 of two macaques.
 
 Writes results/cortex.json, the figures of the chapter on the recording. Needs the
-recordings: python -m spectral_moments.recordings fetch. Takes ten minutes on one core.
+recordings: python studies/recordings.py. Takes ten minutes on one core.
 """
 
 import os
@@ -13,9 +13,9 @@ import warnings
 
 import numpy as np
 from dimensionality import participation_ratio
+from recordings import load
 
 from spectral_moments import EstimateWarning, alignments, estimate, naive
-from spectral_moments.recordings import load
 from spectral_moments.similarity import plain_alignment
 
 SEED = 2031

@@ -16,8 +16,7 @@ from spectral_moments.spectrum.moment_problem import (
     operator_norm,
     recovery_bound,
 )
-from spectral_moments.processes import Linear, power_sums
-from spectral_moments.rbf import RBF
+from spectral_moments.processes import RBF, Linear, power_sums
 from spectral_moments.engine.reduction import jackknife_covariance, reduce
 from spectral_moments.engine.sources import Source
 from spectral_moments.spectrum.feasible import participation_ratio, recover_eigenvalues

@@ -20,8 +20,7 @@ from spectral_moments.spectrum.moment_problem import (
     spectral_bounds,
     spectral_measure,
 )
-from spectral_moments.processes import Linear, power_sums
-from spectral_moments.rbf import RBF
+from spectral_moments.processes import RBF, Linear, power_sums
 from spectral_moments.spectrum.feasible import (
     participation_ratio,
     recover_eigenvalues,

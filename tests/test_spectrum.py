@@ -19,8 +19,7 @@ from spectral_moments.spectrum.moment_problem import (
     moments_and_covariance,
     most_even,
 )
-from spectral_moments.processes import Linear, power_sums
-from spectral_moments.rbf import RBF
+from spectral_moments.processes import RBF, Linear, power_sums
 from spectral_moments.spectrum.feasible import (
     WithError,
     error_factor,
