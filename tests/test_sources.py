@@ -50,16 +50,16 @@ def test_ratio_without_each_row():
         (np.array([N]), through[0], through[0]), (np.array([D]), through[1], through[1])
     )
     np.testing.assert_allclose(found.values, N / D)
-    np.testing.assert_allclose(found.rows[0], [n / d for n, d in parts])
+    np.testing.assert_allclose(found.without["inputs"][0], [n / d for n, d in parts])
 
 
 def test_ratio_of_nothing_is_nan():
     zeros = np.zeros(2), None, None
     assert np.isnan(ratio_means(zeros, zeros).values).all()
-    assert ratio_means(zeros, zeros).rows is None
+    assert not ratio_means(zeros, zeros).without
     one = np.ones(1), np.array([[1.0, 0.5]]), np.array([[0.5, 0.5]])
     found = ratio_means(one, one)  # every cycle passes through the first row
-    assert np.isnan(found.rows[0, 0]) and found.rows[0, 1] == 1
+    assert np.isnan(found.without["inputs"][0, 0]) and found.without["inputs"][0, 1] == 1
     assert isinstance(found, Means)
 
 
