@@ -453,6 +453,9 @@ def _in_memory(found):
 
 def _combined(weights, totals):
     "Weighted sums of graph sums, of whatever kind of number, and the sizes of their terms."
+    if isinstance(totals[0], np.floating):
+        terms = weights * np.array(totals)
+        return list(terms.sum(1)), abs(terms).sum(1).astype(float)
     rows = [[w * x for w, x in zip(row, totals) if w] for row in weights]
     size = lambda x: abs(float(to_numpy(x)))
     return [sum(row) for row in rows], np.array([sum(map(size, row)) for row in rows])
@@ -492,6 +495,12 @@ def _shifted(matrices):
             weight = (count * count).sum(0)
             shifted[label] = x - count * (total / (weight + (weight == 0)))
     return shifted
+
+
+@lru_cache(maxsize=64)
+def _labels(graphs):
+    "The labels of all matrices that graphs are made of."
+    return {basic for graph in graphs for *_, label in graph for basic in _basic(label)}
 
 
 def _basic(label):
@@ -568,7 +577,7 @@ def word_means(
     if layout.companions in ("seen", "weighted"):
         marks = _matrices({s: _counts(pair) for s, pair in pairs.items()})
         matrices |= {Seen(label): x for label, x in marks.items()}
-    asked = {basic for graph in graphs for *_, label in graph for basic in _basic(label)}
+    asked = _labels(graphs)
     for d in sorted({label.parts for label in asked if isinstance(label, Part)}):
         for system, pair in pairs.items():
             parts = enumerate(pair.parts(d))
