@@ -9,7 +9,7 @@ from .estimation import sketched as sketched
 from .estimation import estimate as estimate
 from .results import Estimate as Estimate
 from .results import EstimateWarning as EstimateWarning
-from .results import WithError as WithError
+from .results import Quantity as Quantity
 from .results import compare as compare
 from .results import Comparison as Comparison
 from .engine.stream import Stream as Stream

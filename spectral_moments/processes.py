@@ -16,7 +16,8 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh, solve_triangular
 from scipy.spatial.distance import cdist
 
-from .checks import check_count, check_matrix, check_random_state
+from .checks import check_count, check_random_state
+from .engine.arrays import check_matrix
 from spectral_moments.teaching.rbf_spectrum import (
     cholesky_factor,
     hermite_functions,

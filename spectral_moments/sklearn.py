@@ -16,7 +16,6 @@ except ImportError:
     ) from None
 
 from .estimation import estimate
-from .reference import document_module
 
 # %% ../nbs/95_sklearn.ipynb #8fd31aa4
 class SpectralMoments(BaseEstimator):
@@ -60,8 +59,6 @@ class SpectralMoments(BaseEstimator):
         self.estimate_ = estimate(X, self.n_max, **options)
         self.moments_, self.stderr_ = self.estimate_.values, self.estimate_.stderr
         self.covariance_ = self.estimate_.covariance
-        self.dimension_, self.dimension_stderr_ = self.estimate_.dimension()
+        found = self.estimate_.dimension()
+        self.dimension_, self.dimension_stderr_ = found.value, found.stderr
         return self
-
-
-document_module("sklearn", globals())  # for help()

@@ -108,7 +108,7 @@ def peak_memory(function, *arguments, **options):
         tracemalloc.stop()
 
 
-@pytest.fixture(autouse=True)
-def _dask_arrays_stay(monkeypatch):
-    "Dask arrays are not loaded, however small, so that the tests see the cluster's ways."
-    monkeypatch.setattr("spectral_moments.engine.sources.GATHERED", 0)
+@pytest.fixture
+def nothing_loaded(monkeypatch):
+    "Files and Dask arrays are not loaded, however small: each goes its own way."
+    monkeypatch.setattr("spectral_moments.engine.arrays.LOADED", 0)

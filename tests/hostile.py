@@ -454,9 +454,9 @@ def draw_options(shape, rng):
 def data_call(seed, folder):
     "One call on hostile data; the outcome, or `Failed`."
     import spectral_moments as sm
-    from spectral_moments.engine import sources
+    from spectral_moments.engine import arrays
 
-    sources.GATHERED = 2**26 * (seed % 2)  # every other small Dask array is not loaded
+    arrays.LOADED = 2**26 * (seed % 2)  # every other small array is not loaded
     rng = np.random.default_rng([1, seed])
     phi = draw_matrix(rng)
     with np.errstate(all="ignore"):

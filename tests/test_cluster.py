@@ -17,7 +17,10 @@ from spectral_moments.engine.cluster import tree_means
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
-pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning"),
+    pytest.mark.usefixtures("nothing_loaded"),
+]
 
 
 def structured(P, Q, seed=0):

@@ -594,8 +594,9 @@ def test_places_agree(method, T, gaps, center, weights, groups, tmp_path, monkey
     import dask.array as da
 
     from spectral_moments import estimation
-    from spectral_moments.engine import sources
+    from spectral_moments.engine import arrays
 
+    monkeypatch.setattr(arrays, "LOADED", 0)
     phi, options = combination(T, gaps, weights, groups)
     options.update(method=method, center=center, random_state=1, n_jobs=1)
     expected = quiet(phi, 2, **options)
@@ -605,8 +606,7 @@ def test_places_agree(method, T, gaps, center, weights, groups, tmp_path, monkey
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
     assert np.isfinite(found.stderr).all() == np.isfinite(expected.stderr).all()
     np.save(tmp_path / "phi.npy", phi)
-    monkeypatch.setattr(sources, "LOADED", 0)
-    monkeypatch.setattr(sources, "STRIP", 8 * T * 15 * 4)  # four rows at a time
+    monkeypatch.setattr(arrays, "STRIP", 8 * T * 15 * 4)  # four rows at a time
     mapped = np.load(tmp_path / "phi.npy", mmap_mode="r")
     if method == "auto" and not groups:  # a file is not held in one piece
         monkeypatch.setattr(estimation, "choose", _as_in_memory)

@@ -7,7 +7,7 @@ import torch
 import xarray as xr
 
 from spectral_moments import Linear, all_cycles, estimate
-from spectral_moments.checks import check_trials, kind_of
+from spectral_moments.engine.arrays import backend, check_trials
 from spectral_moments.results import EstimateWarning
 
 PHI = Linear(3, scale=0.3).sample(24, 30, random_state=1)
@@ -55,7 +55,7 @@ pytestmark = pytest.mark.filterwarnings(
 def test_same_estimate(given, plain):
     plain = np.asarray(given, dtype=float) if plain is None else plain
     found, expected = (estimate(phi, 3, random_state=1) for phi in (given, plain))
-    rtol = 1e-12 if kind_of(given) == "torch" else 0  # computed by torch, where it lives
+    rtol = 1e-12 if backend(given) == "torch" else 0  # computed by torch, where it lives
     np.testing.assert_allclose(found.values, expected.values, rtol=rtol)
     np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e3 * rtol)
     assert found.shape == expected.shape

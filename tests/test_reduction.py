@@ -19,7 +19,7 @@ from spectral_moments.engine.reduction import (
     reduce,
     trial_splits,
 )
-from spectral_moments.engine.sources import Source, file_source, open_source
+from spectral_moments.engine.sources import Source, open_source
 
 UNBIASED = ("all_cycles", "increasing", "blocks", "sketched")
 TABLE = np.array([[1.0, -1.0], [2.0, 0.5]])
@@ -341,9 +341,7 @@ def recording():
 def in_file(x, tmp_path):
     "The same data in a file that is read by strips of three rows."
     np.save(tmp_path / "x.npy", x)
-    source = file_source(np.load(tmp_path / "x.npy", mmap_mode="r"))
-    source.height = 3
-    return source
+    return open_source(np.load(tmp_path / "x.npy", mmap_mode="r"))
 
 
 def agree(source, other, name, **options):
@@ -366,6 +364,7 @@ def with_gaps(x):
 @pytest.mark.parametrize("gaps", [False, True], ids=["", "gaps"])
 @pytest.mark.parametrize("T", [1, 2])
 @pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.usefixtures("nothing_loaded")
 def test_files_agree(name, T, gaps, center, weighted, recording, tmp_path):
     x = with_gaps(recording[:T]) if gaps else recording[:T]
     options = dict(center=center)
@@ -376,6 +375,7 @@ def test_files_agree(name, T, gaps, center, weighted, recording, tmp_path):
 
 @pytest.mark.parametrize("hard", [False, True], ids=["", "trials, gaps, centred, weights"])
 @pytest.mark.parametrize("name", FAMILIES)
+@pytest.mark.usefixtures("nothing_loaded")
 def test_dask_agrees(name, hard, recording):
     if name == "sketched" and hard:
         pytest.skip("reads the chunks many times: minutes of Dask's own time")
@@ -384,7 +384,7 @@ def test_dask_agrees(name, hard, recording):
     options = dict(center=True, rows=Sides(np.linspace(0.2, 1, 14))) if hard else {}
     with dask.config.set(scheduler="synchronous"):
         chunked = open_source(da.from_array(x, chunks=(1, 5, 4)[-x.ndim :]))
-        assert chunked.place == "dask"
+        assert chunked.backend == "dask"
         agree(open_source(x), chunked, name, **options)
 
 

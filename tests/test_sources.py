@@ -8,7 +8,6 @@ from spectral_moments.engine.sources import (
     Pair,
     Source,
     View,
-    file_source,
     look,
     open_source,
     ratio_means,
@@ -128,7 +127,7 @@ def test_scaled_by_a_power_of_two(size):
     source = open_source(x)
     assert 0.25 < np.sqrt((source.take(slice(None)) ** 2).mean()) < 4
     np.testing.assert_array_equal(np.ldexp(source.take(slice(None))[0], source.exponent), x)
-    assert source.shape == (1, 8, 9) and not source.gaps and source.place == "numpy"
+    assert source.shape == (1, 8, 9) and not source.gaps and source.backend == "numpy"
     assert unit_exponent(0.0, 0.0, 5) == 0
     assert open_source(np.zeros((3, 3))).exponent == 0
 
@@ -176,30 +175,32 @@ def mapped(x, tmp_path):
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "i2", ">f8"])
 @pytest.mark.parametrize("shape", [(23, 7), (2, 23, 7)])
+@pytest.mark.usefixtures("nothing_loaded")
 def test_file_is_memory(shape, dtype, tmp_path, monkeypatch):
-    monkeypatch.setattr("spectral_moments.engine.sources.STRIP", 8 * 7 * 4 * 2)
+    monkeypatch.setattr("spectral_moments.engine.arrays.STRIP", 8 * 7 * 4 * 2)
     x = (8 * normal(shape, 7)).astype(dtype)
-    file, memory = file_source(mapped(x, tmp_path)), open_source(x)
+    file, memory = open_source(mapped(x, tmp_path)), open_source(x)
     assert file.shape == memory.shape and file.exponent == memory.exponent
-    assert file.gaps == memory.gaps and file.place == "file"
+    assert file.gaps == memory.gaps and file.backend == "file"
     for rows in (slice(None), slice(3, 11), np.array([22, 0, 5, 5, 21]), np.array([9])):
         np.testing.assert_array_equal(file.take(rows), memory.take(rows))
 
 
+@pytest.mark.usefixtures("nothing_loaded")
 def test_file_with_gaps_and_strips(tmp_path, monkeypatch):
-    monkeypatch.setattr("spectral_moments.engine.sources.STRIP", 8 * 7 * 3)
+    monkeypatch.setattr("spectral_moments.engine.arrays.STRIP", 8 * 7 * 3)
     x = gappy((20, 7), 8) * 1e5
     x[:3] = np.nan  # a strip with nothing in it
-    file, memory = file_source(mapped(x, tmp_path)), open_source(x)
-    assert len(list(file.strips())) == 7 and file.gaps and file.exponent == memory.exponent
+    file, memory = open_source(mapped(x, tmp_path)), open_source(x)
+    assert len(file.strips(len)) == 7 and file.gaps and file.exponent == memory.exponent
     np.testing.assert_array_equal(file.take(slice(None)), memory.take(slice(None)))
 
 
 def test_large_files_stay_files(tmp_path, monkeypatch):
     x = mapped(normal((30, 8), 9), tmp_path)
-    assert open_source(x).place == "numpy"
-    monkeypatch.setattr("spectral_moments.engine.sources.LOADED", 100)
-    assert open_source(x).place == "file"
+    assert open_source(x).backend == "numpy"
+    monkeypatch.setattr("spectral_moments.engine.arrays.LOADED", 100)
+    assert open_source(x).backend == "file"
     empty = mapped(np.full((30, 8), np.nan), tmp_path)
     with pytest.raises(ValueError, match="only NaN"):
         open_source(empty)
@@ -210,10 +211,10 @@ def test_h5py(tmp_path, monkeypatch):
     x = gappy((2, 12, 5), 10)
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file["x"] = x
-        assert open_source(file["x"]).place == "numpy"
-        monkeypatch.setattr("spectral_moments.engine.sources.LOADED", 100)
+        assert open_source(file["x"]).backend == "numpy"
+        monkeypatch.setattr("spectral_moments.engine.arrays.LOADED", 100)
         source = open_source(file["x"])
-        assert source.place == "file"
+        assert source.backend == "file"
         rows = np.array([7, 7, 2])
         np.testing.assert_array_equal(source.take(rows), open_source(x).take(rows))
 
@@ -228,21 +229,21 @@ def da():
         yield pytest.importorskip("dask.array")
 
 
+@pytest.mark.usefixtures("nothing_loaded")
 def test_dask(da):
     x = gappy((2, 9, 6), 11) * 1e-9
     source, memory = open_source(da.from_array(x, chunks=(1, 4, 2))), open_source(x)
-    assert source.place == "dask" and source.gaps and source.exponent == memory.exponent
+    assert source.backend == "dask" and source.gaps and source.exponent == memory.exponent
     np.testing.assert_array_equal(
         source.take(slice(None)).compute(), memory.take(slice(None))
     )
     assert source.trials.numblocks == (1, 3, 1)
 
 
-def test_small_dask_arrays_are_loaded(da, monkeypatch):
+def test_small_dask_arrays_are_loaded(da):
     x = gappy((9, 6), 11)
-    monkeypatch.setattr("spectral_moments.engine.sources.GATHERED", 2**10)
     source = open_source(da.from_array(x, chunks=(4, 2)))
-    assert source.place == "numpy"
+    assert source.backend == "numpy"
     np.testing.assert_array_equal(source.take(slice(None)), rows_of(x))
 
 
@@ -253,6 +254,7 @@ def test_dask_chunks_smaller_than_announced(da):
         open_source(x)
 
 
+@pytest.mark.usefixtures("nothing_loaded")
 def test_dask_masked_chunks(da):
     x = gappy((8, 4), 12)
     masked = da.ma.masked_invalid(da.from_array(x, chunks=(4, 4)))
@@ -261,7 +263,9 @@ def test_dask_masked_chunks(da):
     np.testing.assert_array_equal(source.take(slice(None)).compute(), rows_of(x))
 
 
-def test_dask_refusals(da):
+@pytest.mark.parametrize("loaded", [0, 2**20])
+def test_dask_refusals(da, loaded, monkeypatch):
+    monkeypatch.setattr("spectral_moments.engine.arrays.LOADED", loaded)
     x = da.from_array(normal((6, 4), 13), chunks=(3, 4))
     with pytest.raises(ValueError, match="known, positive length"):
         open_source(x[x[:, 0] > 0])

@@ -13,7 +13,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg.blas import dgemm
 
-from .sources import Pair, namespace, at_home, ratio_means, scaled
+from .arrays import namespace, to_numpy
+from .sources import Pair, ratio_means, scaled
 
 # %% ../../nbs/22_blocks.ipynb #3d776d7e
 MANY = 256  # lanes, and entries of a block, that fill a product of one order
@@ -232,8 +233,8 @@ def _exact_sums(pair, n_max, row_edges, edges, shares):
             columns += found.columns
             for a, part in found.rows.items():
                 rows[:, slices[a]] += part
-    total = at_home(total)
-    return (total, at_home(rows), at_home(columns)) if shares else (total, None, None)
+    total = to_numpy(total)
+    return (total, to_numpy(rows), to_numpy(columns)) if shares else (total, None, None)
 
 # %% ../../nbs/22_blocks.ipynb #7c4c400d
 def block_means(

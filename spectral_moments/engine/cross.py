@@ -15,11 +15,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .cluster import gathered
 from .graphs import canonical, moebius, set_partitions, split_cycle
 from .planner import graph_sums
 from .reduction import trial_splits
-from .sources import FEWEST, Pair, View
+from .sources import FEWEST, Pair, View, gathered
 
 # %% ../../nbs/30_cross.ipynb #0e11a526
 def sum_weights(

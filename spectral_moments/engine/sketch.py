@@ -8,16 +8,10 @@ __all__ = ['LANE_BYTES', 'lane_weights', 'sketch_means']
 # %% ../../nbs/23_sketch.ipynb #9c42201b
 import numpy as np
 
+from .arrays import computed, namespace, to_numpy
 from .blocks import BLOCKS, balance, even_edges, symmetric
-from .cluster import computed, probe_lanes
-from spectral_moments.engine.sources import (
-    FEWEST,
-    Means,
-    Pair,
-    namespace,
-    at_home,
-    ratio_means,
-)
+from .cluster import probe_lanes
+from .sources import FEWEST, Means, Pair, ratio_means
 
 # %% ../../nbs/23_sketch.ipynb #051f9ff2
 def _leading(read, blocks, V):
@@ -53,7 +47,7 @@ def _sketched_sums(read, blocks, edges, n_max, rng, rank, n_probes):
     n_probes = 2 if V.shape[1] == Q else n_probes  # nothing is left for them
     start, close = lane_weights(V, rng.choice([-1.0, 1.0], size=(Q, n_probes)))
     close = namespace(close).ascontiguousarray(close.T)
-    sums = at_home(probe_lanes(read, blocks, start, close, n_max, edges))
+    sums = to_numpy(probe_lanes(read, blocks, start, close, n_max, edges))
     noise = np.atleast_2d(np.cov(sums[:, V.shape[1] :])) * n_probes
     total = sums.sum(1)
     total[0], noise[0], noise[:, 0] = float(squares), 0, 0  # m(1) needs no probes
@@ -82,7 +76,7 @@ def sketch_means(
     scale = balance([a * b for a, b in zip(*(symmetric(s, n_max)[1:] for s in sizes))])
     options = range(len(slices)), edges, n_max, rng, rank, n_probes
     part = lambda a: view.pair(source, slices[a])
-    if source.place == "dask":
+    if source.backend == "dask":
         whole = view.pair(source)
         part = lambda a: whole.part(slices[a])
 

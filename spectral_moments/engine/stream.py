@@ -10,6 +10,7 @@ __all__ = ['POOL', 'BATCH', 'MOST', 'SAMPLE', 'LARGEST', 'Summary', 'counted_sum
 import copy
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -20,11 +21,11 @@ from spectral_moments.checks import (
     check_flag,
     check_n_jobs,
     check_random_state,
-    check_trials,
 )
+from .arrays import check_trials
 from ..io.files import atomic_write, zipped_array
 from .inner_loop import advanced
-from .sources import Source, View, ratio_means, scaled
+from .sources import Source, View, open_source, ratio_means, scaled
 from .sources import survey, unit_exponent
 
 # %% ../../nbs/25_stream.ipynb #36359adf
@@ -307,17 +308,32 @@ class Stream:
         means = summary_means(state.sums)
         if state.counts is not None:
             means = ratio_means([means], [summary_means(state.counts)]).values
-        from spectral_moments.estimation import stream_estimate
+        if np.isinf(means).any():
+            raise ValueError(
+                "the rows differ too much in size, or are too many, for the sums of order "
+                f"{self.n_max} to stay in the range of doubles; lower n_max"
+            )
+        # the families import the summaries of this module
+        from spectral_moments.engine.choice import sampled_axes
+        from spectral_moments.engine.reduction import Design, Reduced, System
+        from spectral_moments.results import answer, power_words
 
         kept, stands_for = state.sample()
-        return stream_estimate(
-            means,
-            state.sums.exponent,
-            (1 if state.pool is None else len(state.pool), self.n_rows, self.n_features),
-            center=self.center,
-            kept=kept,
-            stands_for=stands_for,
-            stderr=check_flag(stderr, "stderr"),
+        T = 1 if state.pool is None else len(state.pool)
+        shape, design = (T, self.n_rows, self.n_features), Design(self.center)
+        source = replace(open_source(kept), exponent=state.sums.exponent)
+        axes = {}
+        if check_flag(stderr, "stderr"):
+            axes = sampled_axes(source, stands_for, shape, self.n_max, design)
+        return answer(
+            Reduced(means, axes),
+            {"phi": System(source)},
+            design,
+            power_words(self.n_max),
+            ["increasing"] * self.n_max,
+            dict(center=self.center, method="stream"),
+            shapes={"phi": shape},
+            ordered=False,
             notes=[_SORTED] if state.sorted() else [],
         )
 

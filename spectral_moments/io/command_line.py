@@ -361,12 +361,9 @@ def _told(result, arguments):
         return json.dumps(told, indent=1) if arguments.json else _noted(str(result))
     whole = result.to_dict()
     if arguments.json:
-        parts = ("dimension", "shape", "center", "notes")
+        parts = ("dimension", "shapes", "settings", "notes")
         return json.dumps({name: whole[name] for name in parts}, indent=1)
-    value, error = result.dimension()
-    line = f"dimension {value:.4g} +- {error:.2g}"
-    if whole["dimension"]["value"] is None:
-        line = "dimension unknown: m(2), or m(2) without one row, is not positive"
+    line = f"dimension {result.dimension()}"
     return _noted("\n".join([line, *(f"- {note}" for note in result.notes)]))
 
 

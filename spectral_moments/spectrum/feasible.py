@@ -21,8 +21,7 @@ from spectral_moments.spectrum.moment_problem import (
     spectral_measure,
     upper_end,
 )
-from ..results import WithError
-from ..errors import moment_ratio
+from ..results import from_moments
 
 # %% ../../nbs/12_spectrum.ipynb #91902012
 def nearest_point(
@@ -104,35 +103,29 @@ def recover_eigenvalues(
 def renyi_dimension(
     moments,  # m(1), ..., m(k) as an array, or an estimate with .values and .stderr
     order=2,  # order n of the entropy, at least 2; 2 is the participation ratio
-):  # (value, stderr), a named tuple; stderr is NaN if the moments have none
+):  # a `Quantity`; without an error if the moments have none
     "Exponential of the Renyi entropy of the normalised spectrum."
     m, stderr = checked_moments(moments)
     order = check_count(order, "order", least=2)
     if order > len(m):
         raise ValueError(f"order = {order} needs m({order}), but only {len(m)} are given")
-    powers = np.zeros(order)
-    powers[[0, -1]] = order / (order - 1), -1 / (order - 1)
-    covariance = getattr(moments, "covariance", None)
-    if covariance is None:
-        worst = np.zeros(order) if stderr is None else np.sign(powers) * stderr[:order]
-        covariance = np.outer(worst, worst)
-    covariance = np.asarray(covariance)[:order, :order]
-    value, error = moment_ratio(m[:order], covariance, powers)
-    return WithError(float(value), np.nan if stderr is None else float(error))
+    if hasattr(moments, "dimension"):
+        return moments.dimension(order)
+    return from_moments(m, stderr, getattr(moments, "covariance", None)).dimension(order)
 
 
 def participation_ratio(
     data,  # matrix (P, Q), trials (T, P, Q), NaN where missing; or moments, or an estimate
     *,
-    center=False,  # remove the mean over inputs of each feature; not for moments
-    random_state=None,  # None, an int or a numpy Generator, where views are drawn
+    center=True,  # remove the mean over inputs of each feature; not for moments
+    random_state=0,  # None, an int or a numpy Generator, where views are drawn
     **options,  # others of `estimate`, as population, groups, row_weights; not for moments
-):  # (value, stderr), a named tuple; NaN if the estimate of m(2) is not positive
-    "Dimension m(1)^2 / m(2), the bias of the ratio removed by the jackknife."
+):  # a `Quantity`
+    "Dimension m(1)^2 / m(2), on the scale of its reciprocal."
     known = hasattr(data, "stderr") or np.ndim(data) == 1
-    if known and (center or options):
+    if known and options:
         raise ValueError(
-            f"{', '.join(options) or 'center = True'} needs the measurement matrix; "
+            f"{', '.join(options)} needs the measurement matrix; "
             "moments are centred and weighted when they are estimated, not afterwards"
         )
     if hasattr(data, "dimension"):

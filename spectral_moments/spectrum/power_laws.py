@@ -125,7 +125,7 @@ def fit_law(
 def _jackknifed(est, family="all_cycles"):
     "Which orders are of this family, with errors of single rows and columns."
     known = np.array(getattr(est, "methods", None) or ["all_cycles"] * len(est.values))
-    sides = (getattr(est, side, None) for side in ("stderr_rows", "stderr_columns"))
+    sides = (getattr(est, "parts", {}).get(side) for side in ("inputs", "features"))
     both = all(x is None or (np.asarray(x)[1:] > 0).all() for x in sides)
     return (known == family) & both & hasattr(est, "shape")
 
@@ -138,7 +138,7 @@ def _by_law(est, n):
 
 def _covariances(law, theta, n, R, est):
     "Of the moments by the law, V, and of their logarithms, S."
-    sides = (getattr(est, side, None) for side in ("stderr_rows", "stderr_columns"))
+    sides = (getattr(est, "parts", {}).get(side) for side in ("inputs", "features"))
     sides = [0.0 if x is None else np.nan_to_num(x[0]) for x in sides]
     shape = getattr(est, "shape", (1, 1e6, 1e6))  # without one: as for a large matrix
     V, J = law_covariance(law, theta, n, est.values[0], shape, sides)

@@ -16,8 +16,8 @@ from spectral_moments.checks import (
     check_count,
     check_flag,
     check_random_state,
-    check_trials,
 )
+from ..engine.arrays import check_trials
 from ..estimation import all_cycles, naive
 from ..results import new_axes
 

@@ -14,8 +14,8 @@ from spectral_moments.checks import (
     check_count,
     check_flag,
     check_random_state,
-    check_trials,
 )
+from ..engine.arrays import check_trials
 from ..estimation import all_cycles
 from .moment_problem import moments_and_covariance
 from ..results import new_axes
@@ -39,7 +39,8 @@ def plot_dimensions(
         raise ValueError("m(2) is not usable, so there is no dimension; measure more")
     found = [renyi_dimension(est, n) for n in range(2, last + 1)]
     ax = new_axes() if ax is None else ax
-    ax.errorbar(range(2, last + 1), *zip(*found), **{"marker": "o", **style})
+    values, errors = zip(*((q.value, q.stderr) for q in found))
+    ax.errorbar(range(2, last + 1), values, errors, **{"marker": "o", **style})
     ax.set(xlabel="order $n$", ylabel="dimension $D_n$", ylim=(0, None))
     ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     return ax

@@ -11,7 +11,8 @@ import math
 
 import numpy as np
 
-from ..checks import check_matrix, check_order
+from ..checks import check_order
+from ..engine.arrays import check_matrix
 
 # %% ../../nbs/04_cycles.ipynb #d205429d
 def cycle_product(

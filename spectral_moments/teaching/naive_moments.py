@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from ..engine.sources import Pair, namespace, at_home, ratio_means
+from ..engine.arrays import namespace, to_numpy
+from ..engine.sources import Pair, ratio_means
 
 # %% ../../nbs/02_plugin.ipynb #699e19e4
 def naive_sums(
@@ -23,12 +24,12 @@ def naive_sums(
     gram = xp.asarray(leave @ enter.T if P <= Q else enter.T @ leave) / (P * Q)
     if leave is enter:
         eigenvalues = xp.linalg.eigvalsh(gram).clip(0)
-        return at_home([(eigenvalues**n).sum() for n in range(1, n_max + 1)])
+        return to_numpy([(eigenvalues**n).sum() for n in range(1, n_max + 1)])
     power, traces = gram, [gram.trace()]
     for _ in range(1, n_max):
         power = power @ gram
         traces.append(power.trace())
-    return at_home(traces)
+    return to_numpy(traces)
 
 
 def without_mean(

@@ -6,7 +6,7 @@
 __all__ = ['increasing_rows', 'increasing_columns']
 
 # %% ../../nbs/03_one_sided.ipynb #b1e16b4f
-from ..engine.sources import namespace, at_home
+from ..engine.arrays import namespace, to_numpy
 
 # %% ../../nbs/03_one_sided.ipynb #49de84b0
 def increasing_rows(
@@ -24,7 +24,7 @@ def increasing_rows(
         values.append((X * gram.T).sum())
         if n < n_max:
             X = (X @ upper) * ((n + 1) / (P - n))
-    return at_home(values)
+    return to_numpy(values)
 
 # %% ../../nbs/03_one_sided.ipynb #03927e6d
 def increasing_columns(

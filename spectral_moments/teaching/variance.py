@@ -10,7 +10,8 @@ import math
 
 import numpy as np
 
-from ..checks import check_matrix, check_order
+from ..checks import check_order
+from ..engine.arrays import check_matrix
 
 # %% ../../nbs/05_variance.ipynb #af3a728a
 def meeting_probability(
