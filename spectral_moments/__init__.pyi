@@ -37,7 +37,6 @@ from .similarity import cross_moments as cross_moments
 from .similarity import AlignmentStream as AlignmentStream
 from .similarity import Alignment as Alignment
 from .similarity import Alignments as Alignments
-from .similarity import CrossMoments as CrossMoments
 from .processes import LinearPair as LinearPair
 from .processes import RBFPair as RBFPair
 from .spectrum.feasible import feasible as feasible

@@ -284,7 +284,9 @@ def diagnose(
     if not estimate.axes:
         return notes
     labels = [f"m({name})" if single else name for name in names]
-    notes += moment_notes(labels, values, stderr, estimate.usable)
+    own = np.array([len(set(word)) == 1 for word in estimate.words])  # others may vanish
+    mine = [label for label, good in zip(labels, own) if good]
+    notes += moment_notes(mine, values[own], stderr[own], estimate.usable[own])
     size = abs(np.nan_to_num(values))
     real = (stderr > 1e-9 * size) & (stderr < size)  # neither rounding nor noise
     for kind, side in _sides(systems, design).items():

@@ -16,7 +16,10 @@ from numpy.typing import ArrayLike
 
 from ..checks import ArgumentError
 from spectral_moments.engine.arrays import (
+    LIBRARIES,
+    Library,
     backend,
+    check_trials,
     computed,
     infinite,
     map_strips,
@@ -269,13 +272,25 @@ class Recording(NamedTuple):
     column_groups: Any = None  # the same for columns
 
 
+class _Recordings(Library):
+    "A recording is read as its values; who needs the labels asks for them."
+
+    def read(self, x, name):
+        return check_trials(x.values, name=name, missing=None)
+
+    def trials(self, x, name):
+        return open_trials(x.values, name)
+
+
+LIBRARIES[Recording] = _Recordings()
+
+
 def open_source(
     phi: ArrayLike | Recording,  # matrix (P, Q) or trials (T, P, Q) of any library of arrays
     *,
     name: str = "phi",  # the argument
 ) -> Source:
     "The door: what was measured, validated and scaled once."
-    phi = phi.values if isinstance(phi, Recording) else phi
     source = Source(open_trials(phi, name))
     parts = source.strips(survey)
     largest, seen = max(part[0] for part in parts), sum(part[2] for part in parts)
