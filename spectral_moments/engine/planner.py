@@ -414,7 +414,10 @@ def _pull(plan, loop, values, given):
     "Take derivatives through one loop, backwards; return shares by kind."
     nodes, shares = plan.table.nodes, {}
     for i, _ in reversed(plan.steps[loop]):
-        if i not in given or not nodes[i].args:  # nobody asks for derivatives by masks
+        if i not in given:
+            continue
+        if not nodes[i].args:  # nobody asks for derivatives by masks
+            del given[i]
             continue
         args, operands = nodes[i].args, _operands(plan, values, i)
         adjoint = _ADJOINTS[nodes[i].op]
