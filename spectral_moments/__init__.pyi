@@ -21,11 +21,11 @@ from .io.adapters import from_anndata as from_anndata
 from .io.files import load_matrix as load_matrix
 from .io.files import row_batches as row_batches
 from .networks import record as record
-from .networks import Activations as Activations
+from .engine.sources import Recording as Recording
 from .networks import watch as watch
 from .networks import Watch as Watch
-from .networks import Dimensions as Dimensions
-from .networks import differentiable_dimension as differentiable_dimension
+from .networks import LayerDimensions as LayerDimensions
+from .networks import inverse_dimension as inverse_dimension
 from .processes import Process as Process
 from .processes import Linear as Linear
 from .processes import Discrete as Discrete
