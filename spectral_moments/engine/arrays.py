@@ -113,6 +113,14 @@ def check_trials(
             "it needs at least one row and one column",
         )
     check_dtype(phi.dtype, name)
+    if phi.dtype.kind in "iu" and phi.dtype.itemsize == 8:
+        largest = max(-int(phi.min()), int(phi.max()))
+        if largest > 2**53:
+            raise ArgumentError(
+                name,
+                f"{name} has integers up to {largest}, which doubles cannot hold exactly; "
+                f"subtract a constant, or pass {name}.astype(float) if rounding is fine",
+            )
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused
         phi = np.ascontiguousarray(phi, dtype=float)
     _check_values(phi, name, missing)
