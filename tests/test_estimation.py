@@ -183,6 +183,11 @@ def test_pairs_approach_centred_cycles():
     many = uncentred(PHI, 3, center=True, method="increasing", n_permutations=3000).values
     np.testing.assert_allclose(many[:2], exact[:2], rtol=0.05)
     np.testing.assert_allclose(many[2], exact[2], atol=0.2 * exact[1] ** 1.5)
+    beyond = estimate(PHI, 5, method="all_cycles", n_permutations=300)  # pairs, from 5 on
+    np.testing.assert_allclose(beyond.values[:2], exact[:2], rtol=0.05)
+    for options in (dict(population=(None, 99)), dict(groups=np.arange(24) // 2)):
+        with pytest.raises(ArgumentError, match="is beyond all cycles; lower n_max"):
+            estimate(PHI, 5, method="all_cycles", **options)
 
 
 def test_centred_orders_and_rows():
@@ -339,7 +344,7 @@ def test_shown():
     some = uncentred(np.stack([PHI] * 3), 2, population=(None, 40))
     assert "3 trials, not centred, population of 40 features" in str(some)
     told = json.loads(json.dumps(full.to_dict()))
-    assert told["schema"] == 3 and told["settings"]["groups"] == 12
+    assert told["schema"] == 3 and told["settings"]["groups"] == {"inputs": 12}
     assert told["settings"]["version"] == told["version"]
     record = json.loads(json.dumps(uncentred(PHI, 3, method="naive").to_dict()))
     assert record["stderr"] == [None] * 3
@@ -645,15 +650,17 @@ def test_places_agree(method, tmp_path, monkeypatch):
         mapped = np.load(tmp_path / "phi.npy", mmap_mode="r")
         with monkeypatch.context() as patch:
             patch.setattr(arrays, "STRIP", 8 * T * 15 * 4)  # four rows at a time
-            if method == "auto" and not groups:  # a file is not held in one piece
-                patch.setattr(choice, "choose", _all_cycles)
+            if method == "auto":  # a file is not held in one piece
+                patch.setattr(choice, "choose", _in_memory)
             found = estimate(mapped, 2, **options)
         np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
         np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-7)
 
 
-def _all_cycles(systems, words, design, **options):
-    return ["all_cycles"] * len(words), None
+def _in_memory(systems, words, design, **options):
+    sources = {k: Shaped(s.source.shape, gaps=s.source.gaps) for k, s in systems.items()}
+    systems = {k: s._replace(source=sources[k]) for k, s in systems.items()}
+    return choose(systems, words, design, **options)
 
 
 @pytest.mark.parametrize("center", [False, True])
@@ -669,7 +676,9 @@ def test_populations(T, center):
     if T == 1:
         plain = uncentred(phi, 3, method="naive", **options)
         np.testing.assert_allclose(whole.values, plain.values, rtol=1e-9)
-    np.testing.assert_allclose(whole.stderr, 0, atol=1e-12)
+    for axis in ("inputs", "features"):
+        np.testing.assert_allclose(whole.parts[axis], 0, atol=1e-12)
+    assert ("trials" in whole.parts) == (T > 1)  # other trials would have other noise
     half = uncentred(phi, 3, population=(32, None), **options)
     many = uncentred(phi, 3, population=(10**9, None), **options)
     ratio = half.parts["inputs"][0] / many.parts["inputs"][0]
@@ -688,7 +697,6 @@ def test_weights_and_groups_that_say_nothing():
         if method != "blocks":  # whose blocks are of other sizes
             np.testing.assert_allclose(found, uncentred(PHI[:20], 3, **options).values)
     alone = uncentred(PHI, 3, groups=[f"movie {i}" for i in range(24)], random_state=0)
-    assert alone.methods == ["blocks"] * 3
     np.testing.assert_allclose(alone.values[:2], all_cycles(PHI, 2), rtol=1e-9)
 
 

@@ -119,8 +119,9 @@ def _check_sizes(systems, words, design, pairs):
                 )
 
 
-def _check_options(systems, n_max, name, design):
+def _check_options(systems, words, name, design):
     "Refuse what no family, or not this one, can answer."
+    n_max = max(map(len, words))
     sides = {"inputs": design.rows} | {s.space: s.columns for s in systems.values()}
     finite = any(side.population for side in sides.values())
     grouped = any(side.groups is not None for side in sides.values())
@@ -133,6 +134,15 @@ def _check_options(systems, n_max, name, design):
             + ("" if finite else ", or use method='auto' or 'increasing'"),
         )
     noisy = any(system.noise is not None for system in systems.values())
+    known = [k for k, x in dict(population=finite, groups=grouped, noise=noisy).items() if x]
+    cycles = name == "all_cycles" or name == "auto" and (finite or noisy)
+    words = (max(words, key=len),)
+    if known and cycles and not within_reach(systems, words, "all_cycles", design):
+        raise ArgumentError(
+            "n_max",
+            f"n_max = {n_max} with {known[0]}{' and center=True' * design.center} is beyond "
+            "all cycles; lower n_max" + (", or use method='blocks'" if grouped else ""),
+        )
     for what, needed in (("population", finite), ("groups", grouped), ("noise", noisy)):
         if needed and name != "auto" and what not in FAMILIES[name].apart:
             able = [k for k, family in FAMILIES.items() if what in family.apart]
@@ -173,7 +183,7 @@ def plan(
         raise ArgumentError(
             "method", f"method = {name!r} knows powers of one system only; use 'all_cycles'"
         )
-    _check_options(systems, max(map(len, words)), name, design)
+    _check_options(systems, words, name, design)
     pairs = design.center and (name == "auto" or FAMILIES[name].sampled)
     _check_sizes(systems, words, design, pairs)
     grouped = any(of.groups is not None for of in design.units(systems).values())
@@ -329,6 +339,8 @@ def literal_axes(
     here = all(s.source.backend in ("numpy", "torch") for s in systems.values())
     trials = max(s.source.shape[0] for s in systems.values())
     if not mine or not here or trials > 4:
+        return {}
+    if not within_reach(systems, tuple(mine), "all_cycles", design):  # random pairs
         return {}
     known, lengths = layout(systems, design)
     units, population = design.units(systems), design.population(systems)
