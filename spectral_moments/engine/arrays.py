@@ -184,6 +184,8 @@ def library(
     x,  # array, or anything else
 ) -> Library:
     "What knows the kind of array that `x` is; nothing is imported to find out."
+    if type(x) in (np.ndarray, np.float64, float):
+        return _NUMPY
     for kind in type(x).__mro__:
         package = kind.__module__.partition(".")[0]
         for key in (kind, package):
