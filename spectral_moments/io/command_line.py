@@ -441,7 +441,7 @@ def _draw(result, data, arguments):
     "A figure: the moments, and the dimension; or the dimension alone."
     from matplotlib.figure import Figure
 
-    from spectral_moments.spectrum.sweeps import plot_dimensions
+    from spectral_moments.spectrum.feasible import plot_dimensions
 
     alone = arguments.dimension
     figure = Figure(figsize=(5 if alone else 9, 3.6), layout="constrained")
@@ -471,21 +471,15 @@ def _can_sweep(data, arguments):
 
 def _draw_sweep(ax, data, arguments):
     "Dimension of random submatrices against their size, unbiased and naive."
-    from spectral_moments.estimation import estimate
-    from spectral_moments.spectrum.sweeps import dimension_sweep
-
-    def naive(part):
-        options = dict(method="naive", center=arguments.center, stderr=False)
-        m = estimate(part, 2, **options).values
-        return m[0] ** 2 / m[1]
+    from spectral_moments.spectrum.submatrices import dimension_sweep
 
     options = dict(center=arguments.center, n_draws=20, random_state=arguments.seed)
-    looks = (("unbiased", None, "#009E73"), ("naive", naive, "#D55E00"))  # of the book
+    looks = (("unbiased", "auto", "#009E73"), ("naive", "naive", "#D55E00"))  # of the book
     largest = 0.0
-    for label, ratio, color in looks:
-        sweep = dimension_sweep(data, ratio=ratio, **options)
+    for label, method, color in looks:
+        sweep = dimension_sweep(data, method=method, **options)
         sweep.plot(ax, label=label, color=color)
-        largest = max(largest, sweep.whole)
+        largest = max(largest, sweep.whole.value)
     ax.set_ylim(0, 2 * largest)  # the band of the smallest parts may be far wider
     ax.legend()
 
