@@ -10,7 +10,7 @@ BUILT  := _build/.built
 export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 
 # everything the book is made of: when none of it has changed, `make book` has nothing to do
-SOURCES := $(wildcard nbs/*.ipynb nbs/*.md spectral_moments/*.py spectral_moments/*/*.py results/*) \
+SOURCES := $(wildcard nbs/*.ipynb nbs/*.md spectral_moments/*.py spectral_moments/*/*.py results/* studies/*.py) \
            _config.yml _toc.yml references.bib Makefile $(wildcard _ext/*.py _static/*)
 
 .PHONY: help book test setup recordings export clean-notebooks check-notebooks lint bench hostile reproduce clean
@@ -41,7 +41,7 @@ test: $(STAMP) recordings check-notebooks lint  ## notebooks in sync, every chap
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 recordings: $(STAMP) ## fetch the recordings of one chapter into the user's cache; offline, a note and no failure
-	@$(BIN)/python -m spectral_moments.recordings fetch --optional
+	@$(BIN)/python studies/recordings.py --optional
 
 check-notebooks: $(STAMP)  ## notebooks are clean and the exported modules match them
 	$(BIN)/python tools/notebooks.py check
@@ -64,9 +64,8 @@ bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same 
 hostile: $(STAMP)   ## 20,000 hostile calls, an hour on one core; goes on where it was stopped
 	nice $(BIN)/python tests/hostile.py --calls 20000
 
-reproduce: $(STAMP) ## recompute every stored result (long)
-	@set -e; for f in $(filter-out studies/common.py,$(wildcard studies/*.py)); do echo "== $$f"; $(BIN)/python $$f; done
-	$(BIN)/python -m spectral_moments.comparison all
+reproduce: $(STAMP) recordings ## recompute every stored result (long)
+	@set -e; for f in $(filter-out studies/common.py studies/recordings.py,$(wildcard studies/*.py)); do echo "== $$f"; $(BIN)/python $$f; done
 
 clean:              ## remove what was built, keep the environment
 	rm -rf _build build dist .pytest_cache .ruff_cache .hypothesis *.egg-info

@@ -1,21 +1,14 @@
 """Sphinx extension: comments beside parameters (docments) become their documentation.
 
-The text is the one that `help()` shows, from `nbs/93_reference.ipynb`. Labels of equations
-in docstrings become links to the equations.
+The text is the one that `help()` shows, read by `spectral_moments.signatures`. Labels of
+equations in docstrings become links to the equations.
 """
 
 import inspect
 import re
 
 import spectral_moments as public
-from spectral_moments.reference import (
-    example,
-    field_notes,
-    has_fields,
-    parameter_type,
-    return_type,
-    signature_notes,
-)
+from spectral_moments.signatures import signature_notes
 
 
 def to_rst(text, escape=True):
@@ -29,52 +22,35 @@ def to_rst(text, escape=True):
     return "".join(parts)
 
 
-def short_name(name):
-    "The public name of an object, with its method: Stream.update."
-    return name.partition(".")[2]
-
-
-def parameters(name, function):
+def parameters(function):
     "Comments and types of the parameters as fields of a list."
-    notes, result = signature_notes(function)
-    known = inspect.signature(function).parameters
-    for key, note in notes.items():
-        if not note:
-            continue
-        yield f":param {to_rst(key)}: {to_rst(note)}"
-        kind = parameter_type(name, known[key.lstrip("*")])
-        kind = re.sub(r"Literal\[.*?\]", "str", kind)
-        if kind != "Any":
-            yield f":type {to_rst(key)}: ``{kind}``"
-    if result:
-        yield f":returns: {to_rst(result)}"
-        if return_type(name) != "Any":
-            yield f":rtype: ``{return_type(name)}``"
+    found = signature_notes(function)
+    returned = found.pop("return", None)
+    for name, note in found.items():
+        if note.comment:
+            yield f":param {to_rst(name)}: {to_rst(note.comment)}"
+            if note.kind:
+                yield f":type {to_rst(name)}: ``{note.kind}``"
+    if returned and returned.comment:
+        yield f":returns: {to_rst(returned.comment)}"
+    if returned and returned.kind:
+        yield f":rtype: ``{returned.kind}``"
 
 
 def add_notes(app, what, name, obj, options, lines):
     "Rewrite what autodoc read from the docstring, and add what stands in comments."
-    ruled = [i for i, line in enumerate(lines) if line and not line.strip("-")]
-    if ruled:  # completed for help(): the same text follows in another form
-        del lines[ruled[0] - 1 :]
+    for end in ("Parameters:", "Returns:"):  # completed for help(): another form follows
+        begins = [i for i, line in enumerate(lines) if line.startswith(end)]
+        del lines[begins[0] if begins else len(lines) :]
     lines[:] = [to_rst(line, escape=False) for line in lines]
     if what not in ("function", "method", "class"):
         return
-    added = []
-    try:
-        if what != "class":
-            added += parameters(short_name(name), obj)
-        elif has_fields(obj):
-            added.append(":Fields:")
-            for field, note in field_notes(obj).items():
-                added.append(f"   * **{field}**" + (f" -- {to_rst(note)}" if note else ""))
-        else:
-            added += parameters(short_name(name), obj.__init__)
-    except (TypeError, OSError):  # there is no source, as for an inherited __init__
-        return
-    shown = example(short_name(name))
-    if shown:
-        added = ["*Example*", "", *shown.splitlines(), "", *added]
+    if what == "class":
+        fields = {name: note.comment for name, note in signature_notes(obj).items()}
+        added = [f"   * **{name}** -- {to_rst(note)}" for name, note in fields.items()]
+        added = [":Fields:", *added] if added else list(parameters(obj.__init__))
+    else:
+        added = list(parameters(obj))
     lines.extend(["", *added, ""])
 
 

@@ -5,7 +5,8 @@ import heapq
 import numpy as np
 from common import Report, shortest, sized
 
-from spectral_moments.rbf import RBF, log_rates
+from spectral_moments.processes import RBF
+from spectral_moments.teaching.rbf_spectrum import log_rates
 
 COUNT, DIM = sized(10_000, 500), 20
 

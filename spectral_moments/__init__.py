@@ -1,7 +1,13 @@
 """Unbiased spectral moments of kernel integral operators from finite sample matrices.
 
-The front door is `estimate(phi)`: moments with errors of a matrix of inputs by features, and
-`estimate(phi).dimension()`. Two systems: `alignment(phi, psi)`. A network: `watch`.
+    est = sm.estimate(phi)      # inputs x features, or trials x inputs x features
+    print(est)                  # moments with standard errors and intervals
+    est.dimension()             # participation ratio, with its interval
+    sm.compare({"a": x, "b": y}), sm.alignment(x, y), sm.watch(network, "layer")
+
+Files and streams: `load_matrix`, `row_batches`, `Stream`. The spectrum behind the moments:
+`feasible`, `eigenvalue_bounds`, `spectral_bounds`, `power_law`. Data with a known answer:
+`Linear`, `PowerLaw`, `RBF`. `help(sm.estimate)` tells every option.
 """
 
 __version__ = "0.3.0"
@@ -29,7 +35,10 @@ def __getattr__(name):
     module, attribute = _HOME[name]
     if module is None:
         return _import_module(f"{__name__}.{attribute}")
-    value = globals()[name] = getattr(_import_module(f"{__name__}.{module}"), attribute)
+    from .signatures import documented
+
+    value = getattr(_import_module(f"{__name__}.{module}"), attribute)
+    globals()[name] = documented(value)
     return value
 
 

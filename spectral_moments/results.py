@@ -98,6 +98,14 @@ class Quantity:
         return float(np.hypot.reduce(parts)) if parts else math.nan
 
     @property
+    def parts(self):
+        "Standard errors of the value that are due to each axis: name -> number."
+        slope = abs(self.scale.slope(self.at))
+        return {
+            key[-1]: float(slope * errors.axis_error(x)[0]) for key, x in self.axes.items()
+        }
+
+    @property
     def stderr(self):
         "Standard error of the value."
         if math.isnan(self.value):
@@ -301,6 +309,14 @@ class Estimate:
         plain = float(scale.back(found.plain))
         return Quantity(found.at, found.axes, scale, plain, name)
 
+    def __getitem__(self, word):
+        "A word, or an order of one system, as a `Quantity`: est['ab'], est[2]."
+        names = [[len(w), w, "".join(w)] for w in self.words]
+        found = [k for k, name in enumerate(names) if word in name[len(self.shapes) > 1 :]]
+        if not found:
+            raise KeyError(word)
+        return self.derive(lambda m: m[found[0]], name=str(word))
+
     def dimension(
         self,
         order: int = 2,  # of the Renyi entropy; 2 is the participation ratio
@@ -377,17 +393,22 @@ class Estimate:
             system = f"{name}: " if len(self.shapes) > 1 else ""
             trials = f", {T} trials" if T > 1 else ""
             sizes.append(f"{system}{P} inputs x {Q} features{trials}")
-        used = [f"Spectral moments of {'; '.join(sizes)}"]
+        return ", ".join([f"Spectral moments of {'; '.join(sizes)}", *self.used()])
+
+    def used(self):
+        "What was used, in words."
+        used = []
         known = {key: x for key, x in self.settings.items() if x is not None}
         used.append("centred" if self.center else "not centred")
         used += [f"{n} groups of {kind}" for kind, n in known.get("groups", {}).items()]
         finite = known.get("population", {}).items()
         used += [f"population of {size} {kind}" for kind, size in finite]
         used += [f"weights of {kind}" for kind in known.get("weights", [])]
-        wording = dict(noise="noise {}", method="method {}")
+        used += [f"{law} noise of {name}" for name, law in known.get("noise", {}).items()]
+        wording = dict(method="method {}")
         wording |= dict(n_permutations="{} permutations", seed="seed {}")
         used += [text.format(known[key]) for key, text in wording.items() if key in known]
-        return ", ".join(used)
+        return used
 
     def _footing(self):
         "The dimension, in words."

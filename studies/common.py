@@ -11,7 +11,8 @@ import json
 import platform
 import sys
 import time
-from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor, as_completed
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from functools import partial
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
@@ -96,18 +97,19 @@ def refuse_smaller(path, settings):
 
 
 class Run:
-    "Settings and seed of a run, and its finished parts."
+    "Settings and seed of a run, its folder of results, and its finished parts."
 
-    def __init__(self, settings, seed, *, jobs=1, store=None, report=print):
-        self.settings, self.seed, self.jobs = settings, seed, jobs
+    def __init__(self, settings, seed, *, jobs=1, store=None, report=print, folder=RESULTS):
+        self.settings, self.seed, self.jobs, self.folder = settings, seed, jobs, folder
         self.store = store or Checkpoint(None, {})
         self.report, self.last = report, time.monotonic()
 
-    def repeat(self, name, function, count):
+    def repeat(self, name, function, count, *, processes=False):
         "The list of function(0), ..., function(count - 1), in what JSON holds."
         parts = self.store.parts
         todo = [index for index in range(count) if (name, index) not in parts]
-        pool = ThreadPoolExecutor(self.jobs)
+        spawn = partial(ProcessPoolExecutor, mp_context=get_context("spawn"))
+        pool = (spawn if processes else ThreadPoolExecutor)(self.jobs)
         try:
             found = (pool.map if self.jobs > 1 else map)(function, todo)
             for done, (index, part) in enumerate(zip(todo, found), count - len(todo) + 1):
@@ -129,29 +131,7 @@ class Run:
             self.report(f"{name}: {done} of {count}", file=sys.stderr, flush=True)
 
 
-def in_processes(function, tasks, jobs):
-    "Yield function(*task) for every task, from `jobs` processes; here if there is one."
-    if jobs == 1:
-        yield from (function(*task) for task in tasks)
-        return
-    with ProcessPoolExecutor(jobs, mp_context=get_context("spawn")) as pool:
-        futures = [pool.submit(function, *task) for task in tasks]
-        for future in as_completed(futures):
-            yield future.result()
-
-
 # --- command line -------------------------------------------------------------------------
-
-
-def make_parser(doc, seed=None, jobs=1):
-    "The arguments that all studies have."
-    parser = argparse.ArgumentParser(description=doc.split("\n")[0])
-    if seed is not None:
-        parser.add_argument("--seed", type=int, default=seed, help=f"default {seed}")
-    parser.add_argument("--jobs", type=int, default=jobs, help=f"default {jobs}")
-    parser.add_argument("--output", type=Path, default=RESULTS, help="folder")
-    parser.add_argument("--force", action="store_true", help="replace a larger study")
-    return parser
 
 
 def chosen_settings(settings, quick, given):
@@ -173,18 +153,23 @@ def main(
     seed,  # default seed
     *,
     quick,  # changes of the settings for a run of seconds
+    part="",  # of a study in several files: results/NAME_PART.json
     packages=(),  # further packages whose version is stored
     jobs=1,  # default number of threads
     indent=1,  # of the JSON file
     arguments=None,  # None for those of the process
 ):  # exit code
     "Run a study from the command line."
-    name, parser = Path(file).stem, make_parser(doc, seed, jobs)
+    name, parser = Path(file).stem, argparse.ArgumentParser(description=doc.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=seed, help=f"default {seed}")
+    parser.add_argument("--jobs", type=int, default=jobs, help=f"default {jobs}")
+    parser.add_argument("--output", type=Path, default=RESULTS, help="folder")
+    parser.add_argument("--force", action="store_true", help="replace a larger study")
     parser.add_argument("--quick", action="store_true", help="a tiny run, to try it")
     if any(place[-1] in REPEATED for place in counts(settings)):
         parser.add_argument("--repetitions", type=int, help="of all that is repeated")
     given = parser.parse_args(arguments)
-    path = given.output / f"{name}.json"
+    path = given.output / (f"{name}_{part}.json" if part else f"{name}.json")
     try:
         settings = chosen_settings(settings, quick, given)
         if not given.force:
@@ -193,20 +178,33 @@ def main(
     except (ValueError, OSError) as error:
         parser.error(str(error))
     about = {
-        "command": f"python studies/{name}.py{asked(given, seed)}",
+        "command": f"python studies/{name}.py{part and ' ' + part}{asked(given, seed)}",
         "seed": given.seed,
         "settings": settings,
         "versions": versions(*packages),
     }
     try:
         store = Checkpoint(path.with_suffix(".partial"), about)
-        results = measure(Run(settings, given.seed, jobs=given.jobs, store=store))
+        options = dict(jobs=given.jobs, store=store, folder=given.output)
+        results = measure(Run(settings, given.seed, **options))
         write_json(path, about | results, indent)
         store.finish()
     except KeyboardInterrupt:
         print("interrupted; the same command continues where it stopped", file=sys.stderr)
         return 130
     print(path)
+    return 0
+
+
+def main_parts(file, doc, parts, *, arguments=None, **options):
+    "Run the named parts, or all, of a study: name -> (measure, settings, seed, quick)."
+    words = sys.argv[1:] if arguments is None else arguments
+    rest = [word for word in words if word not in parts]
+    for name in [word for word in words if word in parts] or parts:
+        *given, quick = parts[name]
+        code = main(file, doc, *given, quick=quick, part=name, arguments=rest, **options)
+        if code:
+            return code
     return 0
 
 

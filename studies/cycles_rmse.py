@@ -6,7 +6,7 @@ Writes results/cycles_rmse.json, the data of a figure in the chapter on partitio
 import numpy as np
 
 from spectral_moments.estimation import all_cycles, increasing
-from spectral_moments.rbf import RBF
+from spectral_moments.processes import RBF
 
 SEED = 2026
 N_MAX = 5

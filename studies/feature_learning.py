@@ -1,50 +1,47 @@
 """Moments of the hidden layer while networks of several widths learn, over several seeds.
 
-Writes results/feature_learning.npz and .json, for the chapter on feature learning.
-Every finished network is kept in studies/feature_learning_parts, so that an interrupted run
-continues where it stopped, and a run for more seeds trains only those that are missing;
-what the file of results holds is used again. The widest layers are kept too, and hundreds
-of random subsets of their neurons are measured.
-A file of results with more seeds is never replaced by one with fewer, except by --force.
-How long a seed takes is in the json file (core seconds). The 29 seeds of the paper:
+    python studies/feature_learning.py [centred]
 
-    python studies/feature_learning.py --seeds 29
-
-With --centred it trains three seeds of three widths again, in the same way, and writes
-results/feature_learning_centred.json: participation ratios without the images' mean.
+Writes results/feature_learning.json and .npz, for the chapter on feature learning; of the
+widest layer hundreds of random subsets of neurons are measured too. `centred` trains three
+seeds of three widths again, in the same way, and writes participation ratios without the
+images' mean; it is done after the rest unless it is named alone. How long a network takes
+is in the first file (core seconds).
 """
 
-import json
 import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # networks are shared out, not products
+
+import gzip
+import hashlib
+import math
 import sys
 import time
 import warnings
-import zipfile
+from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
-from common import in_processes, make_parser, versions, write_json
+import pooch
+import torch
+from numba import njit
+from torch.nn.functional import one_hot
 
-from spectral_moments import all_cycles, estimate, increasing, naive
-from spectral_moments.feature_learning import (
-    Networks,
-    draw_split,
-    follow,
-    load_fashion_mnist,
-    member,
-    record,
-    train,
+from spectral_moments import (
+    EstimateWarning,
+    all_cycles,
+    estimate,
+    increasing,
+    naive,
+    participation_ratio,
 )
 from spectral_moments.io.files import atomic_write
-from spectral_moments.results import EstimateWarning
-from spectral_moments.spectrum.feasible import participation_ratio
 
-PARTS = Path(__file__).parent / "feature_learning_parts"
-SEEDS = 12
 TOGETHER = 4  # seeds trained together, as one stack of matrices
-NOT_TRAINED = "widths", "subsets"  # settings that change no network
-DAMAGED = OSError, ValueError, EOFError, KeyError, zipfile.BadZipFile
-STUDIES = {
+NAMES = "naive", "ours", "powers", "size", "ratio", "loss", "accuracy"
+SETTINGS = {
     "fashion": dict(
         widths=[32, 64, 128, 256, 512, 1024],
         subsets=dict(
@@ -61,6 +58,7 @@ STUDIES = {
         measured=[0, 2, 4, 6, 8, 10, 14, 20, 26, 30, 40, 50, 60, 80, 100, 120],
         n_max=7,
         n_permutations=4,
+        repetitions=12,  # seeds
     ),
     "digits": dict(
         widths=[32, 64, 128, 256],
@@ -71,113 +69,222 @@ STUDIES = {
         measured=[0, 2, 4, 6, 8],
         n_max=7,
         n_permutations=4,
+        repetitions=12,
     ),
 }
-
-NAMES = "naive", "ours", "powers", "size", "ratio", "loss", "accuracy"
-
 CENTRED = dict(
+    study="fashion",
     widths=[64, 256, 1024],
-    seeds=[0, 1, 2],
+    repetitions=3,
     n_train=10000,
     n_test=1000,
     epochs=[0, 2, 10, 20, 60, 120],
 )
 
 
-def load(study, folder=None):
+# --- images -------------------------------------------------------------------------------
+
+IMAGES, LABELS = "train-images-idx3-ubyte.gz", "train-labels-idx1-ubyte.gz"
+FASHION = {  # file -> sha256 of what it unpacks to
+    IMAGES: "c59f468a2f672dc815687fe0f83887768d799fd8a3f3276145d20f83aa44d888",
+    LABELS: "bad3541b69d912435c50bb6ba87bec294ff4f6a2e1246121d8633921760443d9",
+}
+
+
+def load_fashion_mnist(folder=None):
+    "The 60,000 images and labels, from a folder, the user's cache or Debian's package."
+    cache = pooch.os_cache("spectral_moments") / "fashion-mnist"
+    places = (
+        [Path(folder)] if folder else [cache, Path("/usr/share/datasets/fashion-mnist")]
+    )
+    for place in places:
+        if all((place / name).is_file() for name in FASHION):
+            break
+    else:
+        raise FileNotFoundError(
+            f"Fashion-MNIST is not in {' or '.join(map(str, places))}. "
+            "On Debian and Ubuntu: apt-get install dataset-fashion-mnist. Elsewhere: get "
+            f"{' and '.join(FASHION)} from https://github.com/zalandoresearch/fashion-mnist"
+        )
+    content = [gzip.decompress((place / name).read_bytes()) for name in FASHION]
+    for (name, digest), data in zip(FASHION.items(), content):
+        if hashlib.sha256(data).hexdigest() != digest:
+            raise ValueError(f"{place / name} has another hash; delete it, fetch it again")
+    images, labels = (np.frombuffer(data, np.uint8) for data in content)
+    return images[16:].reshape(-1, 28, 28), labels[8:]
+
+
+def load_images(study):
     "Images and labels of one study."
     if study == "fashion":
-        return load_fashion_mnist(folder)
+        return load_fashion_mnist()
     from sklearn.datasets import load_digits
 
     digits = load_digits()
     return digits.images, digits.target
 
 
-def part_path(parts, study, seed, width):
-    "Where one network's measurements are kept, or those of its subsets."
-    return Path(parts) / f"{study}_seed{seed}_width{width}.npz"
+class Split(NamedTuple):
+    "Images of length one, flattened, and their classes, for training and held out."
+
+    train_images: np.ndarray  # float32, shape (n_train, d)
+    train_labels: np.ndarray  # int64, shape (n_train,)
+    test_images: np.ndarray  # float32, shape (n_test, d)
+    test_labels: np.ndarray  # int64, shape (n_test,)
 
 
-def layer_path(parts, study, seed, epoch):
-    "Where the activations of the widest layer are kept."
-    return Path(parts) / f"{study}_seed{seed}_epoch{epoch}.npy"
+def draw_split(images, labels, n_train, n_test, seed):
+    "Training images and held-out images from one draw without replacement."
+    rng = np.random.default_rng(seed)
+    chosen = rng.choice(len(images), n_train + n_test, replace=False)
+    x = np.asarray(images)[chosen].reshape(len(chosen), -1).astype(np.float64)
+    length = np.linalg.norm(x, axis=1, keepdims=True)
+    x = (x / np.where(length > 0, length, 1)).astype(np.float32)
+    y = np.asarray(labels)[chosen].astype(np.int64)
+    return Split(x[:n_train], y[:n_train], x[n_train:], y[n_train:])
 
 
-def fingerprint(study, settings, width):
-    "What must agree for a part to be used again."
-    used = {key: value for key, value in settings.items() if key not in NOT_TRAINED}
-    if width == "subsets":
-        used["subsets"] = settings["subsets"]
-    return json.dumps([study, used], sort_keys=True)
+# --- networks -----------------------------------------------------------------------------
 
 
-def read_part(parts, study, settings, seed, width):
-    "A network's measurements, or None if there are no sound ones for these settings."
-    try:
-        path = part_path(parts, study, seed, width)
-        with open(path, "rb") as file, np.load(file) as part:
-            if str(part["settings"]) != fingerprint(study, settings, width):
-                return None
-            return {name: part[name] for name in part.files if name != "settings"}
-    except DAMAGED:
-        return None
+class Scaling(NamedTuple):
+    "How weights, multipliers and rate depend on the width N: exponents of N."
+
+    first: float  # the first layer's weights start with variance N^-first
+    multiplier: float  # phi = N^multiplier relu(x.w), y = N^-multiplier sum of phi a
+    rate: float  # Adam's rate is 0.01 N^-rate
 
 
-def write_part(parts, study, settings, seed, width, part):
-    "Keep a network's measurements."
-    part = part | {"settings": fingerprint(study, settings, width)}
-    with atomic_write(part_path(parts, study, seed, width)) as file:
-        np.savez(file, **part)
+#: parameterisations by name; the second layer's weights always start with variance 1/N
+SCALINGS = {
+    "maximal update": Scaling(first=1, multiplier=0.5, rate=0.5),
+    "paper's text": Scaling(first=1, multiplier=0.5, rate=1),
+    "standard, rate 0.01": Scaling(first=0, multiplier=0, rate=0),
+    "standard, rate 0.01 / N": Scaling(first=0, multiplier=0, rate=1),
+}
 
 
-def train_group(study, settings, seeds, width, parts, folder=None):
-    "Train the networks of one width for a few seeds together, and keep what was measured."
-    import torch
+class Networks:
+    "Networks of one width with one hidden layer of ReLUs, one for each seed, stacked."
 
-    torch.set_num_threads(1)
-    images, labels = load(study, folder)
-    sizes = settings["n_train"], settings["n_test"]
-    splits = [draw_split(images, labels, *sizes, seed) for seed in seeds]
-    networks = Networks(splits[0].train_images.shape[1], width, seeds=seeds)
+    def __init__(
+        self, n_inputs, width, n_outputs=10, *, seeds=(0,), scaling="maximal update"
+    ):
+        self.width, self.seeds = (width := int(width)), tuple(seeds)
+        self.scaling = SCALINGS[scaling]
+        self.generators = [np.random.default_rng([seed, width]) for seed in self.seeds]
+        shapes = (n_inputs, width), (width, n_outputs)
+        sizes = width ** (-self.scaling.first / 2), width**-0.5
+        drawn = [[g.standard_normal(s) for s in shapes] for g in self.generators]
+        self.first, self.second = (  # shapes (S, d, N) and (S, N, n_outputs)
+            torch.tensor(np.stack(w) * size, dtype=torch.float32, requires_grad=True)
+            for w, size in zip(zip(*drawn), sizes)
+        )
 
-    def keep(seed, epoch, phi):
-        with atomic_write(layer_path(parts, study, seed, epoch)) as file:
-            np.save(file, phi.astype(np.float32))  # what the network computes in
+    def features(self, x):
+        "Hidden layers for images (S, batch, d) or (batch, d): tensor (S, batch, N)."
+        return (x @ self.first).relu() * self.width**self.scaling.multiplier
 
-    start = time.process_time()
-    found = follow(
-        networks,
-        splits,
-        settings["epochs"],
-        measured=settings["measured"],
-        n_max=settings["n_max"],
-        n_permutations=settings["n_permutations"],
-        keep=keep if needs_layers(settings, width) else None,
+    def __call__(self, x):
+        "Outputs for images: tensor (S, batch, n_outputs)."
+        return self.features(x) @ self.second * self.width**-self.scaling.multiplier
+
+    def hidden(self, images):
+        "Hidden layers for arrays (S, batch, d) or (batch, d), as an array in float64."
+        with torch.no_grad():
+            return self.features(torch.tensor(images)).double().numpy()
+
+
+def train(networks, splits, epochs, batch_size=32):
+    "Train by Adam on the mean of squares; yields 0, 1, ..., epochs after each is done."
+    images = torch.tensor(np.stack([s.train_images for s in splits]))
+    labels = torch.tensor(np.stack([s.train_labels for s in splits]))
+    targets = one_hot(labels, networks.second.shape[2]).float()
+    rate = 0.01 * networks.width**-networks.scaling.rate
+    adam = torch.optim.Adam([networks.first, networks.second], lr=rate, fused=True)
+    rows = torch.arange(len(splits))[:, None]
+    yield 0
+    for epoch in range(1, epochs + 1):
+        order = [g.permutation(images.shape[1]) for g in networks.generators]
+        for batch in torch.tensor(np.stack(order)).split(batch_size, dim=1):
+            error = networks(images[rows, batch]) - targets[rows, batch]
+            adam.zero_grad()
+            (error**2).mean(dim=(1, 2)).sum().backward()  # they do not interact
+            adam.step()
+        yield epoch
+
+
+# --- what is measured ---------------------------------------------------------------------
+
+
+@njit(nogil=True, cache=True)
+def chain_sums(squares, n_max):
+    "Sums of products over chains of n entries that go down and right in every step."
+    sums, ends = np.zeros(n_max), np.zeros((squares.shape[1], n_max))
+    for a in range(squares.shape[0]):
+        before = np.zeros(n_max)  # chains that end above and to the left, by length
+        for b in range(squares.shape[1]):
+            for k in range(n_max - 1, -1, -1):
+                new = squares[a, b] * (before[k - 1] if k else 1.0)
+                before[k] += ends[b, k]
+                ends[b, k] += new
+                sums[k] += new
+    return sums
+
+
+def first_moment_powers(phi, n_max, *, n_permutations=0, random_state=None):
+    "Unbiased m(1)^n, n = 1..n_max, from entries that share no row and no column."
+    squares, rng = np.asarray(phi) ** 2, np.random.default_rng(random_state)
+    P, Q = squares.shape
+    if n_permutations:
+        orders = ((rng.permutation(P), rng.permutation(Q)) for _ in range(n_permutations))
+        sums = [chain_sums(squares[rows][:, columns], n_max) for rows, columns in orders]
+    else:
+        sums = [chain_sums(squares, n_max)]
+    counts = [math.comb(P, n) * math.comb(Q, n) for n in range(1, n_max + 1)]
+    return np.mean(sums, axis=0) / np.array(counts, dtype=float)
+
+
+def plain_ratio(phi):
+    "Unbiased m(1)^2 over unbiased m(2), with the first-order error of the jackknife."
+    (P, Q), squares = phi.shape, phi**2
+    pairs, total = P * (P - 1) * Q * (Q - 1), squares.sum()
+    sums = [squares.sum(axis) @ squares.sum(axis) for axis in (0, 1)]
+    top = (total**2 - sum(sums) + (squares**2).sum()) / pairs
+    variance = 0.0
+    for x, s in ((phi, squares), (phi.T, squares.T)):
+        cycles = (x @ x.T) ** 2 - s @ s.T  # through two rows and two distinct columns
+        through = cycles.sum(axis=0) - np.diag(cycles)
+        second, N = through.sum(), len(x)
+        # relative change of 2 log m(1) - log m(2) when a row is left out
+        first = (1 - s.sum(axis=1) / total) * N / (N - 1)
+        step = 2 * first - (1 - 2 * through / second) * N / (N - 2)
+        variance += (1 - 1 / N) * ((step - step.mean()) ** 2).sum()
+    value = top / (second / pairs)
+    return value, value * math.sqrt(variance)
+
+
+def measure_whole(phi, n_max, n_permutations, key):
+    "Moments, powers of the first, size and participation ratio of a layer."
+    size = math.sqrt(np.mean(phi**2))
+    options = lambda *more: dict(
+        n_permutations=n_permutations, random_state=np.random.default_rng([*key, *more])
     )
-    seconds = (time.process_time() - start) / len(seeds)
-    for s, seed in enumerate(seeds):
-        part = {name: values[s] for name, values in found.items() if name != "epochs"}
-        part |= {"epochs": found["epochs"], "seconds": seconds}
-        write_part(parts, study, settings, seed, width, part)
-    return study, f"width {width}", seeds, seconds
+    return {
+        "naive": naive(phi / size, n_max),
+        "ours": increasing(phi / size, n_max, n_jobs=1, **options()),
+        "powers": first_moment_powers(phi / size, n_max, **options(1)),
+        "size": np.array([size]),
+        "ratio": np.array(plain_ratio(phi)),
+    }
 
 
-# --- subsets of the neurons ---------------------------------------------------------------
-
-
-def needs_layers(settings, width):
-    "Whether subsets of the neurons of this width are measured."
-    return settings["subsets"] is not None and settings["subsets"]["width"] == width
-
-
-def measure_layer(phi, settings, key, main):
+def measure_subsets(phi, settings, key, main):
     "Moments of random subsets of a layer's neurons, relative to the whole layer's size."
     asked, n_max, width = settings["subsets"], settings["n_max"], phi.shape[1]
     phi, rng = phi / np.sqrt(np.mean(phi**2)), np.random.default_rng([*key, 2])
     finite = lambda x, error: estimate(
-        x, 4, population=(None, width), stderr=error, n_jobs=1, random_state=0
+        x, 4, center=False, population=(None, width), stderr=error, n_jobs=1, random_state=0
     )
     found = {"naive": [], "ours": [], "finite": [], "error": []}
     for number in range(asked["partitions"] if main else 1):
@@ -187,301 +294,189 @@ def measure_layer(phi, settings, key, main):
             options = dict(n_permutations=asked["n_permutations"], random_state=rng)
             found["ours"].append(increasing(x, n_max, n_jobs=1, **options))
             if main:
-                result = finite(x, number < asked["with_error"])
+                error = number < asked["with_error"]
+                result = finite(x, error)
                 found["finite"].append(result.values)
-                found["error"].append(result.stderr)
+                found["error"] += [result.stderr] * error
     if main:
         found |= {"all": all_cycles(phi, 4), "all finite": finite(phi, False).values}
     return {name: np.array(values) for name, values in found.items()}
 
 
-def measure_subsets(study, settings, seeds, width, parts, folder=None):
-    "Measure subsets of the layers that were kept for one seed."
-    start, (seed,) = time.process_time(), seeds
-    part, every = {}, settings["measured"]
-    with warnings.catch_warnings():  # a subset of a trained layer has its doubts
-        warnings.simplefilter("ignore", EstimateWarning)
-        for epoch in every:
-            phi = np.load(layer_path(parts, study, seed, epoch)).astype(float)
-            main = epoch in settings["subsets"]["epochs"]
-            found = measure_layer(phi, settings, (seed, epoch), main)
-            part |= {f"{name} {epoch}": values for name, values in found.items()}
-    seconds = time.process_time() - start
-    write_part(parts, study, settings, seed, width, part | {"seconds": seconds})
-    return study, width, seeds, seconds
-
-
-def summary(values, truth):
+def spread_of(values, truth):
     "Mean, its error, five quantiles and the relative error of subsets, (8, n_max)."
-    spread = values.std(axis=0, ddof=1) / np.sqrt(len(values))
+    error = values.std(axis=0, ddof=1) / np.sqrt(len(values))
     quantiles = np.quantile(values, [0.05, 0.25, 0.5, 0.75, 0.95], axis=0)
-    error = np.sqrt(np.mean((values / truth - 1) ** 2, axis=0))
-    return np.stack([values.mean(axis=0), spread, *quantiles, error])
+    relative = np.sqrt(np.mean((values / truth - 1) ** 2, axis=0))
+    return np.stack([values.mean(axis=0), error, *quantiles, relative])
 
 
-def summarised(part, settings, whole):
-    "Arrays of one seed's subsets, for the file of results; `whole`: the layer's own part."
-    every, main = settings["measured"], settings["subsets"]["epochs"]
-    count = len(part[f"naive {every[0]}"]) // settings["subsets"]["partitions"]
+def summarised(few, settings, ours):
+    "Subsets of one network, `few` by epoch, beside the moments `ours` of the whole layer."
+    every, asked = settings["measured"], settings["subsets"]
+    main = [few[epoch] for epoch in asked["epochs"]]
+    whole = [ours[every.index(epoch)] for epoch in asked["epochs"]]
+    count = asked["width"] // asked["neurons"]  # subsets of one partition
+    powers = np.arange(1, settings["n_max"] + 1)
     result = {
-        f"part {name}": np.array([part[f"{name} {epoch}"][:count] for epoch in every])
+        f"part {name}": [few[epoch][name][:count] for epoch in every]
         for name in ("naive", "ours")
     }
-    powers, rows = np.arange(1, settings["n_max"] + 1), []
-    for epoch in main:
-        truth = whole["ours"][every.index(epoch)]
-        own = part[f"naive {epoch}"][:, :1] ** powers
-        each = [part[f"{name} {epoch}"] for name in ("naive", "ours")]
-        rows.append([summary(x / y, truth) for x in each for y in (1, own)])
-    result["subsets"] = np.array(rows)  # epochs, (naive, naive own, ours, ours own), 8, n
-    result["subsets finite"] = np.array(
-        [summary(part[f"finite {e}"], part[f"all finite {e}"]) for e in main]
-    )
-    number = settings["subsets"]["with_error"] * count
-    result["finite with error"] = np.array(
-        [[part[f"{name} {e}"][:number] for name in ("finite", "error")] for e in main]
-    )
-    result["whole ours"] = whole["ours"][[every.index(epoch) for epoch in main]]
-    for name in ("all", "all finite"):
-        result[f"whole {name}"] = np.array([part[f"{name} {e}"] for e in main])
-    return result
+    rows = []
+    for found, truth in zip(main, whole):
+        own = found["naive"][:, :1] ** powers
+        each = [found["naive"], found["naive"] / own, found["ours"], found["ours"] / own]
+        rows.append([spread_of(x, truth) for x in each])
+    result["subsets"] = rows  # epochs, (naive, naive own, ours, ours own), 8, n
+    result["subsets finite"] = [spread_of(x["finite"], x["all finite"]) for x in main]
+    number = asked["with_error"] * count
+    result["finite with error"] = [
+        [x[k][:number] for k in ("finite", "error")] for x in main
+    ]
+    result["whole ours"] = whole
+    result |= {f"whole {name}": [x[name] for x in main] for name in ("all", "all finite")}
+    return {name: np.array(values) for name, values in result.items()}
 
 
-# --- what is left to do, and what was found -----------------------------------------------
+# --- the studies --------------------------------------------------------------------------
 
 
-def adopt(studies, parts, output):
-    "Make parts of networks that the file of results has and the folder of parts has not."
-    try:
-        about = json.loads((Path(output) / "feature_learning.json").read_text())
-        with np.load(Path(output) / "feature_learning.npz") as arrays:
-            stored = {name: arrays[name] for name in arrays.files}
-    except DAMAGED:
-        return
-    for study, settings in studies.items():
-        old = about.get(study, {"seeds": []})
-        same = ("n_train", "n_test", "epochs", "n_max", "n_permutations")
-        if any(old["settings"][key] != settings[key] for key in same if old["seeds"]):
+def scores(networks, splits):
+    "Loss and share of right answers on the held-out images, one for each network."
+    x, y = (torch.tensor(np.stack(parts)) for parts in list(zip(*splits))[2:])
+    with torch.no_grad():
+        outputs = networks(x)
+    loss = ((outputs - one_hot(y, outputs.shape[2])) ** 2).mean(dim=(1, 2))
+    right = (outputs.argmax(dim=2) == y).double().mean(dim=1)
+    return zip(loss.tolist(), right.tolist())
+
+
+def follow(
+    networks, splits, epochs, *, measured=None, n_max=7, n_permutations=4, also=None
+):
+    "Train and measure on the way: for each network {name: array over epochs}."
+    measured = range(0, epochs + 1, 2) if measured is None else measured
+    found, images = [[] for _ in splits], np.stack([s.test_images for s in splits])
+    for epoch in train(networks, splits, epochs):
+        if epoch not in measured:
             continue
-        if not set(settings["measured"]) <= set(old.get("epochs", [])):
-            continue
-        at = [old["epochs"].index(epoch) for epoch in settings["measured"]]
-        for s, seed in enumerate(old["seeds"]):
-            for w, width in enumerate(old["settings"]["widths"]):
-                if read_part(parts, study, settings, seed, width) is not None:
-                    continue
-                part = {name: stored[f"{study} {name}"][s, w][at] for name in NAMES}
-                seconds = old["seconds"][str(width)]
-                part |= {"epochs": np.array(settings["measured"]), "seconds": seconds}
-                write_part(parts, study, settings, seed, width, part)
+        all_scores = scores(networks, splits)
+        layers = zip(networks.seeds, networks.hidden(images), all_scores, found)
+        for seed, phi, (loss, accuracy), rows in layers:
+            key = seed, networks.width, networks.width, epoch
+            row = measure_whole(phi, n_max, n_permutations, key)
+            rows.append(row | {"loss": loss, "accuracy": accuracy})
+            if also is not None:
+                also(seed, epoch, phi)
+    return [
+        {name: np.array([row[name] for row in rows]) for name in NAMES} for rows in found
+    ]
 
 
-def is_missing(parts, study, settings, seed, width):
-    "Whether a network, or its layers if they are needed, is not there."
-    if read_part(parts, study, settings, seed, width) is None:
-        return True
-    done = read_part(parts, study, settings, seed, "subsets") is not None
-    return (
-        needs_layers(settings, width)
-        and not done
-        and not all(
-            layer_path(parts, study, seed, epoch).exists() for epoch in settings["measured"]
-        )
-    )
-
-
-def missing(studies, n_seeds, parts):
-    "What is left to do: (function, study, settings, seeds, width), in groups of seeds."
-    groups = []
-    for start in range(0, n_seeds, TOGETHER):
-        tasks, every = [], range(start, min(start + TOGETHER, n_seeds))
-        for study, settings in studies.items():
-            for width in sorted(settings["widths"], reverse=True):
-                seeds = [s for s in every if is_missing(parts, study, settings, s, width)]
-                if seeds:
-                    tasks.append((train_group, study, settings, seeds, width))
-            if settings["subsets"] is not None:
-                tasks += [
-                    (measure_subsets, study, settings, [seed], "subsets")
-                    for seed in every
-                    if read_part(parts, study, settings, seed, "subsets") is None
-                ]
-        groups.append(tasks)
-    groups.sort(key=len, reverse=True)  # seeds that are there in part come last
-    return [task for tasks in groups for task in tasks]
-
-
-def run_task(function, *task):
-    "One task, in a process of its own if there are several."
-    return function(*task)
-
-
-def stored_seeds(output):
-    "Number of seeds of each study in the file of results."
-    try:
-        path = Path(output) / "feature_learning.npz"
-        with open(path, "rb") as file, np.load(file) as arrays:
-            names = [name for name in arrays.files if name.count(" ") == 1]
-            return {name.split()[0]: len(arrays[name]) for name in names if "loss" in name}
-    except DAMAGED:
-        return {}
-
-
-def merge(studies, parts, output, n_seeds, force=False):
-    "Write the results of every seed that has all its widths; False if they are too few."
-    arrays, about = {}, {}
-    for study, settings in studies.items():
-        found = {}
-        for seed in range(n_seeds):
-            rows = [
-                read_part(parts, study, settings, seed, width)
-                for width in settings["widths"]
-            ]
-            if all(row is not None for row in rows):
-                found[seed] = rows
-        if not found:
-            continue
-        for name in NAMES:
-            values = [[row[name] for row in rows] for rows in found.values()]
-            arrays[f"{study} {name}"] = np.array(values, dtype=np.float32)
-        seconds = [[row["seconds"] for row in rows] for rows in found.values()]
-        seconds = np.mean(seconds, axis=0).round(3).tolist()
-        about[study] = {
-            "seeds": list(found),
-            "epochs": settings["measured"],
-            "seconds": dict(zip(map(str, settings["widths"]), seconds)),
-            "settings": settings,
-        }
-        if settings["subsets"] is not None:
-            each, width = {}, settings["subsets"]["width"]
-            for seed in range(n_seeds):
-                few = read_part(parts, study, settings, seed, "subsets")
-                layer = read_part(parts, study, settings, seed, width)
-                if few is not None and layer is not None:
-                    each[seed] = summarised(few, settings, layer)
-            about[study]["subset seeds"] = list(each)
-            for name in next(iter(each.values()), {}):
-                values = np.array([one[name] for one in each.values()], dtype=np.float32)
-                arrays[f"{study} {name}"] = values
-    about = {
-        "command": f"python studies/feature_learning.py --seeds {n_seeds}",
-        "arrays": "feature_learning.npz: shape (seeds, widths, epochs, ...); "
-        "of subsets (subset seeds, their epochs, ...)",
-        "seed": "images: default_rng(seed), network: default_rng([seed, width])",
-        "versions": versions("torch"),
-        **about,
-    }
-    output = Path(output)
-    least = dict.fromkeys(studies, 1) | ({} if force else stored_seeds(output))
-    if any(study not in about for study in least) or any(
-        len(about[study]["seeds"]) < count for study, count in least.items()
-    ):
-        return False
-    with atomic_write(output / "feature_learning.npz") as file:
-        np.savez_compressed(file, **arrays)
-    write_json(output / "feature_learning.json", about)
-    return True
-
-
-def centred_width(settings, width, study="fashion", folder=None):
-    "Participation ratios of one width: lists of shape (seeds, epochs, 2), with errors."
-    import torch
-
+def drawn(study, settings, width, seeds):
+    "Networks and images of some seeds."
     torch.set_num_threads(1)
-    images, labels = load(study, folder)
-    seeds, sizes = settings["seeds"], (settings["n_train"], settings["n_test"])
-    splits = [draw_split(images, labels, *sizes, seed) for seed in seeds]
-    networks = Networks(splits[0].train_images.shape[1], width, seeds=seeds)
-    start, found = time.perf_counter(), {"centred": [], "uncentred": []}
-    for epoch in train(networks, splits, settings["epochs"][-1]):
-        if epoch not in settings["epochs"]:
-            continue
-        layers = [
-            record(member(networks, s), "hidden", split.test_images)
-            for s, split in enumerate(splits)
-        ]
-        for name, values in found.items():
-            center = name == "centred"
-            values.append([participation_ratio(phi, center=center) for phi in layers])
-    found = {name: np.swapaxes(rows, 0, 1).tolist() for name, rows in found.items()}
-    return width, found | {"seconds": time.perf_counter() - start}
+    data, sizes = load_images(study), (settings["n_train"], settings["n_test"])
+    splits = [draw_split(*data, *sizes, seed) for seed in seeds]
+    return Networks(splits[0].train_images.shape[1], width, seeds=seeds), splits
 
 
-def centred(settings, output, *, study="fashion", jobs=1, folder=None, report=print):
-    "Participation ratios without the mean that all images share, for a few widths."
-    Path(output).mkdir(parents=True, exist_ok=True)
-    widths, found = sorted(settings["widths"], reverse=True), {}
-    tasks = [(settings, width, study, folder) for width in widths]
-    for width, values in in_processes(centred_width, tasks, jobs):
-        report(f"width {width}: {values['seconds']:.0f} s", flush=True)
-        found[width] = values
-    about = {
-        "command": "python studies/feature_learning.py --centred",
-        "arrays": "shape (seeds, epochs, 2): participation ratio and its standard error",
-        "seed": "images: default_rng(seed), network: default_rng([seed, width])",
-        "versions": versions("torch"),
-        "settings": settings,
-        "widths": {str(width): found[width] for width in sorted(found)},
-    }
-    write_json(Path(output) / "feature_learning_centred.json", about)
+def train_group(settings, tasks, index):
+    "The networks of one width for a few seeds: what was measured, for each."
+    warnings.simplefilter(
+        "ignore", EstimateWarning
+    )  # a subset of a trained layer is doubted
+    study, width, seeds = tasks[index]
+    s, few = settings[study], {seed: {} for seed in seeds}
+    subsets = s["subsets"] is not None and s["subsets"]["width"] == width
 
+    def also(seed, epoch, phi):
+        main = epoch in s["subsets"]["epochs"]
+        few[seed][epoch] = measure_subsets(phi, s, (seed, epoch), main)
 
-def check_seeds(n_seeds, output, force):
-    "Refuse no seeds, and fewer than the results have."
-    if n_seeds < 1:
-        raise ValueError(f"the number of seeds is {n_seeds}; it must be at least 1")
-    most = max(stored_seeds(output).values(), default=0)
-    if n_seeds < most and not force:
-        raise ValueError(
-            f"{output} holds results of {most} seeds, and {n_seeds} would replace them; "
-            "ask for as many, or for another folder, or use --force"
-        )
-
-
-def run(studies, n_seeds, *, parts, output, jobs=1, folder=None, force=False, report=print):
-    "Train what is missing, one process for each of `jobs`, and write the results."
-    check_seeds(n_seeds, output, force)
-    for path in (parts, output):
-        Path(path).mkdir(parents=True, exist_ok=True)
-    (Path(parts) / ".gitignore").write_text("*\n")
-    adopt(studies, parts, output)
-    start = time.perf_counter()
-    tasks = [(*task, parts, folder) for task in missing(studies, n_seeds, parts)]
-    for study, what, seeds, seconds in in_processes(run_task, tasks, jobs):
-        report(
-            f"{(time.perf_counter() - start) / 60:6.1f} min: {study}, {what}, "
-            f"seeds {seeds}, {seconds:.0f} core seconds each",
-            flush=True,
-        )
-        merge(studies, parts, output, n_seeds, force)
-    if not merge(studies, parts, output, n_seeds, force):
-        report(f"{output} has more seeds than were found, and stays as it is", flush=True)
-
-
-def main(arguments=None):
-    parser = make_parser(__doc__, jobs=os.cpu_count())
-    parser.add_argument("--seeds", type=int, default=SEEDS, help="number of seeds")
-    parser.add_argument("--data", help="folder of Fashion-MNIST")
-    parser.add_argument("--parts", default=PARTS, help="folder of finished networks")
-    parser.add_argument("--quick", action="store_true", help="the digits only")
-    parser.add_argument(
-        "--centred", action="store_true", help="centred participation ratios, no moments"
+    start = time.process_time()
+    options = {name: s[name] for name in ("epochs", "measured", "n_max", "n_permutations")}
+    found = follow(
+        *drawn(study, s, width, seeds), also=also if subsets else None, **options
     )
-    given = parser.parse_args(arguments)
-    if given.centred:
-        return centred(CENTRED, given.output, jobs=given.jobs, folder=given.data)
-    studies = {"digits": STUDIES["digits"]} if given.quick else STUDIES
-    options = dict(jobs=given.jobs, folder=given.data, force=given.force)
-    try:
-        check_seeds(given.seeds, given.output, given.force)
-    except ValueError as error:
-        parser.error(str(error))
-    try:
-        run(studies, given.seeds, parts=given.parts, output=given.output, **options)
-    except KeyboardInterrupt:
-        print("interrupted; the same command continues where it stopped", file=sys.stderr)
-        return 130
+    seconds = (time.process_time() - start) / len(seeds)
+    for seed, part in zip(seeds, found):
+        part |= {"seconds": seconds}
+        if subsets:
+            part |= summarised(few[seed], s, part["ours"])
+    return found
 
+
+def groups(settings, first):
+    "What is trained together: (study, width, seeds)."
+    for study, s in settings.items():
+        seeds = range(first, first + s["repetitions"])
+        for width in sorted(s["widths"], reverse=True):
+            for k in range(0, len(seeds), TOGETHER):
+                yield study, width, list(seeds[k : k + TOGETHER])
+
+
+def measure(run):
+    "Train the networks of every study, width and group of seeds; write the arrays."
+    tasks, arrays, about = list(groups(run.settings, run.seed)), {}, {}
+    task = partial(train_group, run.settings, tasks)
+    found = run.repeat("groups", task, len(tasks), processes=True)
+    parts = {
+        (study, width, seed): part
+        for (study, width, seeds), group in zip(tasks, found)
+        for seed, part in zip(seeds, group)
+    }
+    for study, s in run.settings.items():
+        seeds = list(range(run.seed, run.seed + s["repetitions"]))
+        by_width = [[parts[study, N, seed] for seed in seeds] for N in s["widths"]]
+        for name in NAMES:
+            values = np.array([[p[name] for p in column] for column in by_width])
+            arrays[f"{study} {name}"] = values.swapaxes(0, 1)
+        seconds = [np.mean([p["seconds"] for p in column]) for column in by_width]
+        seconds = dict(zip(map(str, s["widths"]), np.round(seconds, 3)))
+        about[study] = {"seeds": seeds, "epochs": s["measured"], "seconds": seconds}
+        if s["subsets"] is not None:
+            wide = by_width[s["widths"].index(s["subsets"]["width"])]
+            for name in wide[0].keys() - {*NAMES, "seconds"}:
+                arrays[f"{study} {name}"] = np.array([p[name] for p in wide])
+    with atomic_write(run.folder / "feature_learning.npz") as file:
+        short = {name: values.astype(np.float32) for name, values in sorted(arrays.items())}
+        np.savez_compressed(file, **short)
+    return {"arrays": "feature_learning.npz: (seeds, widths, epochs, ...)", **about}
+
+
+def centred_width(settings, first, index):
+    "Participation ratios of one width: lists of shape (seeds, epochs, 2), with errors."
+    warnings.simplefilter("ignore", EstimateWarning)
+    seeds, found = range(first, first + settings["repetitions"]), {}
+    networks, splits = drawn(settings["study"], settings, settings["widths"][index], seeds)
+    images = np.stack([s.test_images for s in splits])
+    for epoch in train(networks, splits, settings["epochs"][-1]):
+        if epoch in settings["epochs"]:
+            layers = networks.hidden(images)
+            for name, center in (("centred", True), ("uncentred", False)):
+                ratios = [participation_ratio(phi, center=center) for phi in layers]
+                found.setdefault(name, []).append([[q.value, q.stderr] for q in ratios])
+    return {name: np.swapaxes(values, 0, 1) for name, values in found.items()}
+
+
+def measure_centred(run):
+    "Participation ratios with and without the mean that all images share."
+    widths, task = run.settings["widths"], partial(centred_width, run.settings, run.seed)
+    found = run.repeat("widths", task, len(widths), processes=True)
+    note = "shape (seeds, epochs, 2): participation ratio and its standard error"
+    return {"arrays": note, "widths": dict(zip(map(str, widths), found))}
+
+
+TINY = dict(widths=[8], n_train=60, n_test=40, repetitions=2)
+SHORT = TINY | dict(epochs=2, measured=[0, 2], subsets=None)
+PARTS = {
+    "": (measure, SETTINGS, 0, {"fashion": SHORT, "digits": SHORT}),
+    "centred": (measure_centred, CENTRED, 0, TINY | dict(study="digits", epochs=[0, 2])),
+}
 
 if __name__ == "__main__":
-    sys.exit(main())
+    from common import main_parts
+
+    options = dict(packages=("torch",), jobs=os.cpu_count())
+    sys.exit(main_parts(__file__, __doc__, PARTS, **options))

@@ -7,8 +7,7 @@ Takes about five minutes on one core.
 import numpy as np
 
 from spectral_moments.estimation import estimate, increasing, kong_valiant
-from spectral_moments.processes import Linear, power_sums
-from spectral_moments.rbf import RBF
+from spectral_moments.processes import RBF, Linear, power_sums
 from spectral_moments.results import from_moments
 from spectral_moments.spectrum.feasible import participation_ratio, recover_eigenvalues
 from spectral_moments.spectrum.moment_problem import (

@@ -14,14 +14,14 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+from comparison import read_study, select
 from conftest import RESULTS, ROOT
 from scipy.optimize import linprog
 
 import spectral_moments as sm
-from spectral_moments.comparison import read_study
 from spectral_moments.teaching.cycles import mean_over_increasing, second_moment
 from spectral_moments.engine.graphs import cycle_means
-from spectral_moments.rbf import hermite_functions
+from spectral_moments.teaching.rbf_spectrum import hermite_functions
 from spectral_moments.teaching.recursion import algorithm_1, cumulative
 from spectral_moments.engine.sources import Pair
 from spectral_moments.teaching.paper_algorithms import algorithm_a1, algorithm_a2
@@ -132,7 +132,7 @@ ADA = sm.RBF(3, kernel_cov=0.25)
 def moments(study, method, quantity="moment", **where):
     "Rows of a stored comparison, by order from 2 to 7."
     table = read_study(RESULTS / f"comparison_{study}.json")[1]
-    return table.where(method=method, quantity=quantity, n=range(2, 8), **where)
+    return select(table, method=method, quantity=quantity, n=range(2, 8), **where)
 
 
 def stored(name):
@@ -177,7 +177,7 @@ def _():
     off = []
     for name in STUDIES:
         table = read_study(RESULTS / f"comparison_{name}.json")[1]
-        t = table.where(method="increasing", quantity="moment", n=range(2, 8))
+        t = select(table, method="increasing", quantity="moment", n=range(2, 8))
         off += list(abs(t.bias / t.bias_se))
     assert max(off) < 4
     return f"{len(off)} biases", f"the largest is {max(off):.1f} standard errors"
@@ -280,7 +280,8 @@ def _():
 
 @claim("Newton's identities")
 def _():
-    from spectral_moments.processes import newton_eigenvalues, power_sums
+    from spectral_moments.processes import power_sums
+    from spectral_moments.teaching.operators import newton_eigenvalues
 
     known = np.array([1.0, 0.6, 0.3, 0.1])
     same(newton_eigenvalues(power_sums(known, 4)), known, 1e-10)
@@ -1208,13 +1209,14 @@ def _():
     process = sm.RBF(5, kernel_cov=0.25)
     norm = process.eigenvalues(1)[0]
     same(tables[0].truth[-1], process.moments(7)[6] ** (1 / 7), 1e-6)
-    dropped, kept = (t.mean[-1] / norm for t in tables)
+    dropped, kept = (t["mean"][-1] / norm for t in tables)
     return f"{dropped:.2f} of the norm", f"{kept:.2f} of it"
 
 
 def one_side(study, method, size, digits=1):
     t = read_study(RESULTS / f"comparison_{study}.json")[1]
-    t = t.where(method=method, quantity="moment", n=2, **{size: [75, 1200]}).sort(size)
+    t = select(t, method=method, quantity="moment", n=2, **{size: [75, 1200]})
+    t = t[np.argsort(t[size])]
     return [f"{value:.{digits}f} with" for value in t.bias / t.truth]
 
 
@@ -1239,7 +1241,7 @@ def _():
     for name in STUDIES:
         table = read_study(RESULTS / f"comparison_{name}.json")[1]
         for method in ("naive", "kv_row", "kv_col"):
-            t = table.where(method=method, quantity="moment", n=range(2, 8))
+            t = select(table, method=method, quantity="moment", n=range(2, 8))
             errors.append(abs(t.bias / t.bias_se).min())
     assert min(errors) > 4
     return (f"at least {min(errors):.1f} standard errors",)

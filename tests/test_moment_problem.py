@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spectral_moments import estimate
-from spectral_moments.processes import Linear, power_sums
-from spectral_moments.rbf import RBF
+from spectral_moments.processes import RBF, Linear, power_sums
 from spectral_moments.results import from_moments
 from spectral_moments.spectrum.feasible import recover_eigenvalues, renyi_dimension
 from spectral_moments.spectrum.moment_problem import (

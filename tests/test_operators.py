@@ -6,8 +6,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 
-from spectral_moments import Discrete, Linear, PowerLaw, increasing
-from spectral_moments.processes import newton_eigenvalues, power_sums
+from spectral_moments import (
+    RBF,
+    Discrete,
+    Linear,
+    LinearPair,
+    PowerLaw,
+    Process,
+    RBFPair,
+    ReLU,
+    increasing,
+)
+from spectral_moments.processes import power_sums
+from spectral_moments.teaching.operators import newton_eigenvalues
 
 TABLES = hnp.arrays(
     "f8", hnp.array_shapes(min_dims=2, max_dims=2, max_side=4), elements=st.floats(-3, 3)
@@ -27,22 +38,47 @@ def test_discrete_moments_are_traces(table, seed):
 
 
 @pytest.mark.parametrize(
-    "process", [Linear(3, scale=0.4), Discrete([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0]])]
+    "process",
+    [
+        Linear(3, scale=0.4),
+        PowerLaw(1.5, 30),
+        Discrete([[1.0, 2.0], [0.0, 1.0], [3.0, 1.0]]),
+        RBF(1),
+        ReLU(3),
+    ],
+    ids=lambda process: type(process).__name__,
 )
 def test_process_interface(process):
+    assert isinstance(process, Process)
     phi = process.sample(5, 7, random_state=1)
     assert phi.shape == (5, 7)
     np.testing.assert_array_equal(phi, process.sample(5, 7, random_state=1))
     assert not np.array_equal(phi, process.sample(5, 7, random_state=2))
-    np.testing.assert_allclose(
-        process.moments(4), power_sums(process.eigenvalues(), 4), rtol=1e-12
-    )
-    assert (np.diff(process.eigenvalues(6)) <= 0).all()
-    assert len(process.eigenvalues(1)) == 1
+    many = process.eigenvalues(3000)
+    np.testing.assert_allclose(process.moments(4)[1:], power_sums(many, 4)[1:], rtol=1e-7)
+    assert len(many) == 3000 and (np.diff(many) <= 0).all()
+    np.testing.assert_allclose(process.eigenvalues(1), many[:1], rtol=1e-12)
+    if isinstance(process, (RBF, ReLU)):  # there is no end to them
+        with pytest.raises(TypeError, match="count"):
+            process.eigenvalues()
+    for call in (process.eigenvalues, process.moments):
+        with pytest.raises(ValueError, match="= 0"):
+            call(0)
     with pytest.raises(ValueError, match="P = 0"):
         process.sample(0, 3)
     with pytest.raises(TypeError, match="Q must be a whole number"):
         process.sample(3, 2.5)
+
+
+@pytest.mark.parametrize("pair", [LinearPair(4, 0.6, mean=1.0), RBFPair(2, (0.5, 2.0))])
+def test_pair_interface(pair):
+    phi, psi = pair.sample(5, 6, 7, random_state=1)
+    assert phi.shape == (5, 6) and psi.shape == (5, 7)
+    np.testing.assert_array_equal(phi, pair.sample(5, 6, 7, random_state=1)[0])
+    assert pair.moment("ab") == pytest.approx(pair.moment(("b", "a")))
+    assert 0 < pair.alignment() < 1
+    with pytest.raises(ValueError, match="Q2 = 0"):
+        pair.sample(5, 6, 0)
 
 
 def test_discrete_keeps_its_own_table():

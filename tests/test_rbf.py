@@ -12,9 +12,8 @@ from numpy.testing import assert_allclose
 
 from spectral_moments.estimation import increasing
 from spectral_moments.figures import mean_and_error
-from spectral_moments.rbf import (
-    RBF,
-    ReLU,
+from spectral_moments.processes import RBF, ReLU
+from spectral_moments.teaching.rbf_spectrum import (
     hermite_functions,
     lightest_indices,
     log_moments,

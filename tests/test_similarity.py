@@ -11,10 +11,9 @@ from conftest import load_study, normal, silent
 
 import spectral_moments as sm
 from spectral_moments.engine.cross import cross_table
+from spectral_moments.processes import LinearPair, RBFPair
 from spectral_moments.similarity import (
     AlignmentStream,
-    LinearPair,
-    RBFPair,
     alignment,
     alignments,
     corrected_ratio,

@@ -13,8 +13,7 @@ from hypothesis import strategies as st
 import spectral_moments as sm
 from spectral_moments import all_cycles, estimate
 from spectral_moments.engine.sources import Recording
-from spectral_moments.processes import Linear, power_sums
-from spectral_moments.rbf import RBF
+from spectral_moments.processes import RBF, Linear, power_sums
 from spectral_moments.results import from_moments
 from spectral_moments.spectrum.feasible import (
     feasible,
@@ -72,9 +71,7 @@ def test_ratio_invariances():
         one = participation_ratio(phi, center=center)
         for other in others:
             found = participation_ratio(other, center=center)
-            assert (found.value, found.stderr) == pytest.approx(
-                (one.value, one.stderr)
-            )
+            assert (found.value, found.stderr) == pytest.approx((one.value, one.stderr))
 
 
 @pytest.mark.parametrize("center", [False, True])

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from conftest import RESULTS, ROOT, load_study, python, silent, succeed
 
-STUDIES = sorted({path.stem for path in ROOT.glob("studies/*.py")} - {"common"})
+APART = {"common", "recordings"}  # no studies
+STUDIES = sorted({path.stem for path in ROOT.glob("studies/*.py")} - APART)
 FAST = ("alignment", "cycles_rmse", "error_bars", "noise")
 SETTINGS = {"n_matrices": 6, "shape": [2, 3], "cases": {"a": {"n_matrices": 5}}}
 
@@ -143,7 +144,7 @@ def test_counts(common):
 @pytest.mark.parametrize("name", STUDIES)
 def test_stored_studies_are_protected(common, name):
     module = load_study(name)
-    if name == "feature_learning":  # has a test of its own
+    if name == "comparison":  # has a test of its own
         return
     path = RESULTS / f"{name}.json"
     common.refuse_smaller(path, module.SETTINGS)
@@ -151,6 +152,19 @@ def test_stored_studies_are_protected(common, name):
     small = common.merged(small, {"rows": [10]} if "rows" in module.SETTINGS else {})
     with pytest.raises(ValueError, match=f"{name}.json has .*--force"):
         common.refuse_smaller(path, small)
+
+
+def test_parts(common, tmp_path):
+    parts = {name: (draws, SETTINGS, 7, {"n_matrices": 3}) for name in ("", "one", "two")}
+    options = ["--quick", "--output", str(tmp_path)]
+    run = lambda *names: common.main_parts(
+        "toy.py", "", parts, arguments=[*names, *options]
+    )
+    assert run("one") == 0 and os.listdir(tmp_path) == ["toy_one.json"]
+    command = json.loads((tmp_path / "toy_one.json").read_text())["command"]
+    assert command == "python studies/toy.py one --quick"
+    assert run() == 0  # all of them
+    assert sorted(os.listdir(tmp_path)) == ["toy.json", "toy_one.json", "toy_two.json"]
 
 
 def test_help():

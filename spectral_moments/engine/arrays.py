@@ -21,7 +21,7 @@ from ..checks import ArgumentError
 # %% ../../nbs/37_arrays.ipynb #37c00007
 def _as_array(x, name):
     "`x` as a numpy array of whatever dtype, or an error that says why not."
-    x, kind = _without_masks(x), f"{name} is a {type(x).__name__}"
+    kind = f"{name} is a {type(x).__name__}"
     if x is None:
         raise ArgumentError(name, f"{name} is None; pass a matrix of numbers")
     if isinstance(x, (str, bytes, os.PathLike)):
@@ -146,7 +146,7 @@ class Library:
     def read(self, x, name: str) -> np.ndarray:
         "An array in memory of whatever dtype, or an error that names what is wrong."
         try:
-            return np.asarray(x)
+            return np.asarray(_without_masks(x))
         except ValueError as error:
             raise ArgumentError(
                 name,
@@ -188,6 +188,8 @@ LIBRARIES = {}  # a type, or the name of a package: `Library`
 
 def _library(x):
     "The library of an array; nothing is imported to find out."
+    if type(x) in (np.ndarray, np.float64, float):
+        return _NUMPY
     for kind in type(x).__mro__:
         package = kind.__module__.partition(".")[0]
         for key in (kind, package):

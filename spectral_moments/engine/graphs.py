@@ -20,6 +20,8 @@ import numpy as np
 from .arrays import backend, finished, namespace, to_numpy
 from spectral_moments.engine.planner import (
     GraphSums,
+    Part,
+    Power,
     Same,
     Seen,
     Sides,
@@ -189,6 +191,8 @@ def _kinds(pattern, features):
 
 def _worth(label):
     "How many entries an edge counts for where columns sum to zero."
+    if isinstance(label, Power):
+        return label.power
     return 2 if isinstance(label, (Sized, Seen)) else 1
 
 
@@ -247,6 +251,8 @@ class Layout(NamedTuple):
     companions: str = ""  # of rows that stand alone in a centred cycle: "" for none,
     # "sized" for groups of unequal sizes, "seen" and "weighted" where entries are counted
     counted: bool = False  # whether entries are missing or have weights
+    trials: int = 1  # number of trials that can be told apart
+    noisy: tuple = ()  # systems whose noise has a known law
 
     def labels(self, word):
         "For each letter the labels of the matrices that leave and enter a row."
@@ -270,6 +276,37 @@ def _merge_weights(kinds, population):
     return found
 
 
+def _without_noise(pattern, layout):
+    "The pattern whose noise has mean zero: in other trials, or as an unbiased power."
+    degree = Counter(end for i, k, _ in pattern for end in (("row", i), ("column", k)))
+    most, system = max(degree.values()), dict((b, a) for a, b in layout.leaving)
+    if 2 < most <= layout.trials and not layout.counted:
+        colours = _edge_colours(pattern, most)
+        return tuple(
+            (i, k, Part(system.get(label, label), colour, most))
+            for (i, k, label), colour in zip(pattern, colours)
+        )
+    edges = Counter(pattern)
+    return tuple(
+        (i, k, Power(label, times) if label in layout.noisy and times > 1 else label)
+        for (i, k, label), times in edges.items()
+        for _ in range(1 if label in layout.noisy else times)
+    )
+
+
+def _edge_colours(edges, count, found=()):
+    "Numbers below `count` for the edges, different wherever two of them meet."
+    if len(found) == len(edges):
+        return found
+    i, k, _ = edges[len(found)]
+    used = {c for (j, l, _), c in zip(edges, found) if i == j or k == l}
+    for colour in (c for c in range(count) if c not in used):
+        whole = _edge_colours(edges, count, (*found, colour))
+        if whole is not None:
+            return whole
+    return None
+
+
 @lru_cache(maxsize=256)
 def word_patterns(
     word,  # tuple of names of systems
@@ -290,7 +327,7 @@ def word_patterns(
         merges = (_merge_weights(kinds, layout.population) for kinds in sides)
         for (p, a), (q, b) in itertools.product(*merges):
             merged = canonical([(p[i], q[k], label) for i, k, label in pattern])[0]
-            terms[merged] += coefficient * a * b
+            terms[_without_noise(merged, layout)] += coefficient * a * b
     return tuple((float(weight), pattern) for pattern, weight in terms.items())
 
 # %% ../../nbs/07_partitions.ipynb #ee57ef2c
@@ -416,6 +453,9 @@ def _in_memory(found):
 
 def _combined(weights, totals):
     "Weighted sums of graph sums, of whatever kind of number, and the sizes of their terms."
+    if isinstance(totals[0], np.floating):
+        terms = weights * np.array(totals)
+        return list(terms.sum(1)), abs(terms).sum(1).astype(float)
     rows = [[w * x for w, x in zip(row, totals) if w] for row in weights]
     size = lambda x: abs(float(to_numpy(x)))
     return [sum(row) for row in rows], np.array([sum(map(size, row)) for row in rows])
@@ -457,6 +497,33 @@ def _shifted(matrices):
     return shifted
 
 
+@lru_cache(maxsize=64)
+def _labels(graphs):
+    "The labels of all matrices that graphs are made of."
+    return {basic for graph in graphs for *_, label in graph for basic in _basic(label)}
+
+
+def _basic(label):
+    "The labels of the matrices that a label is made of."
+    if isinstance(label, UnitSum):
+        return [basic for part in label.labels for basic in _basic(part)]
+    return _basic(label.label) if isinstance(label, Sized) else [label]
+
+
+def _unbiased_power(label, pair, given, matrices):
+    "Entries to a power without the bias of their noise, columns shifted as `matrices`."
+    x, k, count = given[label.label], label.power, 1.0
+    if pair.counts is not None:
+        count = pair.counts[0]
+        x = x / (count + (count == 0))
+    shift = x - matrices[label.label] / (count + (count == 0))
+    each = [pair.noise(x, j) for j in range(1, k + 1)]
+    total = (-shift) ** k
+    for j, power in enumerate(each, 1):
+        total = total + math.comb(k, j) * (-shift) ** (k - j) * power
+    return total * count**k
+
+
 def layout_of(
     pairs,  # dict: system -> `Pair`
     spaces,  # dict: system -> kind of its columns
@@ -482,6 +549,8 @@ def layout_of(
         tuple(kind for kind, of in units.items() if of.groups is not None),
         companions,
         counted,
+        min((pair.trials for pair in pairs.values()), default=1),
+        tuple(s for s, pair in pairs.items() if pair.noise is not None and s not in two),
     )
 
 
@@ -508,14 +577,25 @@ def word_means(
     if layout.companions in ("seen", "weighted"):
         marks = _matrices({s: _counts(pair) for s, pair in pairs.items()})
         matrices |= {Seen(label): x for label, x in marks.items()}
+    asked = _labels(graphs)
+    for d in sorted({label.parts for label in asked if isinstance(label, Part)}):
+        for system, pair in pairs.items():
+            parts = enumerate(pair.parts(d))
+            matrices |= {Part(system, k, d): x for k, x in parts}
+    powers = [label for label in asked if isinstance(label, Power)]
+    given = matrices
     if center:
         matrices = _shifted(matrices)
+    for label in powers:
+        pair = pairs[label.label]
+        matrices[label] = _unbiased_power(label, pair, given, matrices)
     single = len(positions) == len(words)  # each word is one mean
     if any(pair.counts is not None for pair in pairs.values()):
         counted = _matrices({s: _counts(pair) for s, pair in pairs.items()})
-        counted |= {
-            label: counted[label.label] for label in matrices if label not in counted
-        }
+        for label in matrices:
+            if label not in counted:
+                power = label.power if isinstance(label, Power) else 1
+                counted[label] = counted[label.label] ** power
         seeds = means if replicates and single else ()
         through = _in_memory(graph_sums(graphs, counted, seeds, **options))
         count, sizes = _combined(means, through.totals)

@@ -1,0 +1,131 @@
+"""help(), the page of the library, the types: what stands in the signatures, complete."""
+
+import inspect
+import re
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT, python
+
+import spectral_moments as sm
+from spectral_moments.signatures import notes, signature_notes
+
+PUBLIC = {name: getattr(sm, name) for name in sm.__all__}
+
+
+def functions():
+    "Every public function and method, by name."
+    for name, value in PUBLIC.items():
+        if inspect.isfunction(value):
+            yield name, value
+        elif inspect.isclass(value):
+            for key, member in vars(value).items():
+                member = getattr(member, "__func__", member)
+                if inspect.isfunction(member) and (key == "__init__" or key[0] != "_"):
+                    yield f"{name}.{key}", member
+
+
+def test_every_parameter_is_explained():
+    missing = []
+    for name, function in functions():
+        if (
+            "__create_fn__" in function.__qualname__
+            or function.__code__.co_filename[0] == "<"
+        ):
+            continue  # made by dataclasses
+        found = {k for k, note in signature_notes(function).items() if note.comment}
+        for parameter in inspect.signature(function).parameters.values():
+            shown = str(parameter).partition(":")[0].partition("=")[0]
+            if shown not in ("self", "cls", *found):
+                missing.append(f"{name}: {shown}")
+        assert function.__doc__ or name.endswith("__init__"), name
+    for name, value in PUBLIC.items():
+        assert value.__doc__, name
+    assert not missing
+
+
+def test_comments():
+    lines = [
+        "    a,  # one",
+        "    b: str = '#',  # two",
+        "    # and more",
+        "    *c,",
+        ") -> int:  # four",
+    ]
+    found = notes(lines)
+    assert found["a"] == ("", "one") and found["b"] == ("str", "two and more")
+    assert found["return"] == ("int", "four") and found["*c"] == ("", "")
+    assert signature_notes(len) == signature_notes(3) == {}
+
+
+def test_help_in_a_fresh_process():
+    code = "import spectral_moments as sm; help(sm.estimate); help(sm.Stream.update)"
+    said = python("-c", code).stdout
+    assert "phi: 'ArrayLike | Recording'" in said  # as it is written
+    assert "    population: " in said and "    rows: " in said
+    said = python("-c", "import spectral_moments as sm; help(sm)").stdout
+    assert said.index("sm.estimate(phi)") < 400
+
+
+def test_the_page_of_the_library_is_complete():
+    page = (ROOT / "nbs/api.md").read_text(encoding="utf-8")
+    directive = r"auto(?:function|class):: spectral_moments\.([\w.]+)\n"
+    shown = [name for name in re.findall(directive, page) if "." not in name]
+    assert len(shown) == len(set(shown)) and set(shown) <= set(PUBLIC)
+    sys.path.insert(0, str(ROOT / "_ext"))
+    docments = __import__("docments")
+    sys.path.pop(0)
+    source = [page]
+    docments.complete_page(None, "nbs/api", source)  # what the page leaves out is added
+    assert set(re.findall(directive, source[0])) >= set(PUBLIC)
+    lines = sm.load_matrix.__doc__.splitlines()
+    docments.add_notes(None, "function", "", sm.load_matrix, None, lines)
+    assert ":param key: name of the array in a file that may hold several" in lines
+    assert ":type key: ``str | None``" in lines and "Parameters:" not in lines
+
+
+RIGHT = """
+import numpy as np
+import spectral_moments as sm
+
+phi = sm.Linear(5).sample(20, 30, random_state=1)
+est = sm.estimate(phi, 3, center=True, population=(None, 30), random_state=0)
+print(est.values, est.dimension(), sm.Stream(30, 2).update(phi).estimate())
+for rows in sm.row_batches("x.npy", size=3):
+    print(rows.shape)
+x: np.ndarray = sm.load_matrix("x.csv", header=True)
+"""
+WRONG = {
+    "sm.no_such_name(phi)": "attr-defined",
+    "sm.estimate(phi, centre=True)": "call-arg",
+    "sm.Stream()": "call-arg",
+    'sm.load_matrix("x.csv", header="yes")': "arg-type",
+    "sm.load_matrix(5)": "arg-type",
+}
+
+
+def test_a_type_checker_agrees(tmp_path):
+    pytest.importorskip("mypy")
+    (tmp_path / "right.py").write_text(RIGHT)
+    begin = "import numpy as np\nimport spectral_moments as sm\nphi = np.ones((3, 4))\n"
+    (tmp_path / "wrong.py").write_text(begin + "".join(f"{line}\n" for line in WRONG))
+    options = ("--cache-dir", tmp_path / "cache", "--no-error-summary")
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "mypy",
+            *options,
+            "--follow-imports=silent",
+            "right.py",
+            "wrong.py",
+        ],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={"MYPYPATH": str(ROOT), "PATH": ""},
+    )
+    found = re.findall(r"^(\w+)\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.M)
+    wanted = [("wrong", str(4 + i), kind) for i, kind in enumerate(WRONG.values())]
+    assert found == wanted, done.stdout + done.stderr
