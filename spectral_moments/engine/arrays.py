@@ -106,7 +106,7 @@ def check_trials(
             f"{name} is empty, with shape {phi.shape}; "
             "it needs at least one row and one column",
         )
-    check_dtype(phi.dtype, name)
+    _check_dtype(phi.dtype, name)
     if phi.dtype.kind in "iu" and phi.dtype.itemsize == 8:
         largest = max(-int(phi.min()), int(phi.max()))
         if largest > 2**53:
