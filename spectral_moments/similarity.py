@@ -22,7 +22,8 @@ from spectral_moments.checks import (
 )
 from .engine.reduction import Axis
 from .engine.sources import Recording
-from .estimation import measure, open_systems
+from .engine.systems import open_systems
+from .estimation import measure
 from spectral_moments.results import (
     Estimate,
     Quantity,
