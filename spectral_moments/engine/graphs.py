@@ -20,6 +20,8 @@ import numpy as np
 from .arrays import backend, finished, namespace, to_numpy
 from spectral_moments.engine.planner import (
     GraphSums,
+    Part,
+    Power,
     Same,
     Seen,
     Sides,
@@ -205,7 +207,7 @@ def _vanishes(pattern, p):
     "Whether a row has a single entry, without the weight of its unit."
     entries, sized = Counter(), set()
     for i, _, label in pattern:
-        entries[p[i]] += 1
+        entries[p[i]] += label.power if isinstance(label, Power) else 1
         sized |= {p[i]} if isinstance(label, Sized) else set()
     return any(number == 1 and row not in sized for row, number in entries.items())
 
@@ -258,12 +260,14 @@ class Layout(NamedTuple):
     companions: str = ""  # of rows that stand alone in a centred cycle: "" for none,
     # "sized" for groups of unequal sizes, "seen" and "weighted" where entries are counted
     counted: bool = False  # whether entries are missing or have weights
+    trials: int = 1  # number of trials that can be told apart
+    noisy: tuple = ()  # systems whose noise has a known law
 
     def labels(self, word):
         "For each letter the labels of the matrices that leave and enter a row."
         return [(dict(self.leaving).get(letter, letter), letter) for letter in word]
 
-
+# %% ../../nbs/07_partitions.ipynb #637c6bd1
 def _merge_weights(kinds, population):
     "Partitions of positions drawn from populations, with their probabilities."
     finite, found = dict(population), []
@@ -301,8 +305,39 @@ def word_patterns(
         merges = (_merge_weights(kinds, layout.population) for kinds in sides)
         for (p, a), (q, b) in itertools.product(*merges):
             merged = canonical([(p[i], q[k], label) for i, k, label in pattern])[0]
-            terms[merged] += coefficient * a * b
+            terms[_without_noise(merged, layout)] += coefficient * a * b
     return tuple((float(weight), pattern) for pattern, weight in terms.items())
+
+# %% ../../nbs/07_partitions.ipynb #2b41e626
+def _without_noise(pattern, layout):
+    "The pattern whose noise has mean zero: in other trials, or as an unbiased power."
+    degree = Counter(end for i, k, _ in pattern for end in (("row", i), ("column", k)))
+    most, system = max(degree.values()), dict((b, a) for a, b in layout.leaving)
+    if 2 < most <= layout.trials and not layout.counted:
+        colours = _edge_colours(pattern, most)
+        return tuple(
+            (i, k, Part(system.get(label, label), colour, most))
+            for (i, k, label), colour in zip(pattern, colours)
+        )
+    edges = Counter(pattern)
+    return tuple(
+        (i, k, Power(label, times) if label in layout.noisy and times > 1 else label)
+        for (i, k, label), times in edges.items()
+        for _ in range(1 if label in layout.noisy else times)
+    )
+
+
+def _edge_colours(edges, count, found=()):
+    "Numbers below `count` for the edges, different wherever two of them meet."
+    if len(found) == len(edges):
+        return found
+    i, k, _ = edges[len(found)]
+    used = {c for (j, l, _), c in zip(edges, found) if i == j or k == l}
+    for colour in (c for c in range(count) if c not in used):
+        whole = _edge_colours(edges, count, (*found, colour))
+        if whole is not None:
+            return whole
+    return None
 
 # %% ../../nbs/07_partitions.ipynb #ee57ef2c
 class WordWeights(NamedTuple):
@@ -461,15 +496,54 @@ def _shifted(matrices):
     return shifted
 
 
-def _given(pairs, layout):
+def _given(pairs, layout, graphs):
     "The matrices of all labels, and what is counted of them, None for all."
-    matrices, counts = _matrices(pairs), None
+    matrices, counts, asked = _matrices(pairs), None, _labels(graphs)
     if layout.counted:
         counts = _matrices({system: _counts(pair) for system, pair in pairs.items()})
     if layout.companions in ("seen", "weighted"):
-        marks = {Seen(label): x for label, x in counts.items()}
-        matrices, counts = matrices | marks, counts | marks
-    return (_shifted(matrices) if layout.center else matrices), counts
+        matrices |= {Seen(label): x for label, x in counts.items()}
+    for number in sorted({label.parts for label in asked if isinstance(label, Part)}):
+        for system, pair in pairs.items():
+            parts = enumerate(pair.parts(number))
+            matrices |= {Part(system, k, number): x for k, x in parts}
+    measured = matrices
+    matrices = _shifted(matrices) if layout.center else dict(matrices)
+    for label in (label for label in asked if isinstance(label, Power)):
+        pair = pairs[label.label]
+        matrices[label] = _unbiased_power(label, pair, measured, matrices)
+    if counts is not None:
+        for label in matrices.keys() - counts.keys():
+            power = label.power if isinstance(label, Power) else 1
+            counts[label] = counts[label.label] ** power
+    return matrices, counts
+
+# %% ../../nbs/07_partitions.ipynb #79a7acc5
+@lru_cache(maxsize=64)
+def _labels(graphs):
+    "The labels of all matrices that graphs are made of."
+    return {basic for graph in graphs for *_, label in graph for basic in _basic(label)}
+
+
+def _basic(label):
+    "The labels of the matrices that a label is made of."
+    if isinstance(label, UnitSum):
+        return [basic for part in label.labels for basic in _basic(part)]
+    return _basic(label.label) if isinstance(label, Sized) else [label]
+
+
+def _unbiased_power(label, pair, given, matrices):
+    "Entries to a power without the bias of their noise, columns shifted as `matrices`."
+    x, k, count = given[label.label], label.power, 1.0
+    if pair.counts is not None:
+        count = pair.counts[0]
+        x = x / (count + (count == 0))
+    shift = x - matrices[label.label] / (count + (count == 0))
+    each = [pair.noise(x, j) for j in range(1, k + 1)]
+    total = (-shift) ** k
+    for j, power in enumerate(each, 1):
+        total = total + math.comb(k, j) * (-shift) ** (k - j) * power
+    return total * count**k
 
 # %% ../../nbs/07_partitions.ipynb #824aa3eb
 def layout_of(
@@ -497,9 +571,11 @@ def layout_of(
         tuple(kind for kind, of in units.items() if of.groups is not None),
         companions,
         counted,
+        min((pair.trials for pair in pairs.values()), default=1),
+        tuple(s for s, pair in pairs.items() if pair.noise is not None and s not in two),
     )
 
-# %% ../../nbs/07_partitions.ipynb #d95b34c2
+# %% ../../nbs/07_partitions.ipynb #5a59b7f8
 class _Terms(NamedTuple):
     "The means that words are made of, as weights of graph sums."
 
@@ -540,7 +616,7 @@ def _with_companions(known, inputs):
             found[term] += float(factor) * sums[term]
     return found
 
-# %% ../../nbs/07_partitions.ipynb #9a1ffdcd
+# %% ../../nbs/07_partitions.ipynb #41236365
 def _in_memory(found):
     "Graph sums as numbers and arrays in memory; what has a gradient keeps it."
     kinds = [*found.shares[0]] if found.shares else []
@@ -551,6 +627,9 @@ def _in_memory(found):
 
 def _combined(weights, totals):
     "Weighted sums of graph sums, of whatever kind of number, and the sizes of their terms."
+    if isinstance(totals[0], np.floating):
+        terms = weights * np.array(totals)
+        return list(terms.sum(1)), abs(terms).sum(1).astype(float)
     rows = [[w * x for w, x in zip(row, totals) if w] for row in weights]
     size = lambda x: abs(float(to_numpy(x)))
     return [sum(row) for row in rows], np.array([sum(map(size, row)) for row in rows])
@@ -562,7 +641,7 @@ def _precision(pairs, matrices):
     one = next(iter(matrices.values()))
     return float(namespace(one).finfo(one.dtype).eps) if exact else np.finfo(float).eps
 
-# %% ../../nbs/07_partitions.ipynb #f95bb8fb
+# %% ../../nbs/07_partitions.ipynb #3bedc02f
 def word_means(
     pairs,  # dict: system -> `Pair` of matrices with the same rows
     words,  # tuple of words, tuples of systems
@@ -575,7 +654,8 @@ def word_means(
 ):  # `Means`
     "Means over all cycles of words, with rows and columns of distinct units."
     layout = layout_of(pairs, spaces, center=center, population=population, units=units)
-    terms, (matrices, counts) = _terms(words, layout, units), _given(pairs, layout)
+    terms = _terms(words, layout, units)
+    matrices, counts = _given(pairs, layout, terms.graphs)
     options = dict(features=layout.features)
     options["units"] = {kind: of.groups for kind, of in units.items()}
     summed = lambda x, seeds: _in_memory(graph_sums(terms.graphs, x, seeds, **options))
