@@ -25,10 +25,13 @@ from spectral_moments.engine.reduction import (
     Side,
     System,
     layout,
+    reach,
     reduce,
     trial_splits,
     within_reach,
 )
+from .graphs import word_weights
+from .planner import plan_steps
 from .sources import Source
 from ..errors import axis_error
 
@@ -124,22 +127,18 @@ def _check_options(systems, n_max, name, design):
     sides = {"inputs": design.rows} | {s.space: s.columns for s in systems.values()}
     finite = any(side.population for side in sides.values())
     grouped = any(side.groups is not None for side in sides.values())
-    family = FAMILIES.get("all_cycles" if finite else name)
-    if family and family.highest and n_max > family.highest:
-        raise ArgumentError(
-            "n_max",
-            f"n_max = {n_max} is larger than {family.highest}, the highest order of "
-            "all cycles; lower n_max"
-            + ("" if finite else ", or use method='auto' or 'increasing'"),
-        )
-    reach = FAMILIES["all_cycles"].reach(design.center, False, False)
-    if design.rows.population and reach and n_max > reach:
-        raise ArgumentError(
-            "n_max",
-            f"n_max = {n_max} is larger than {reach}, the highest order with center=True "
-            "and a finite population of inputs; lower n_max",
-        )
     noisy = any(system.noise is not None for system in systems.values())
+    if finite or noisy or len(systems) > 1 or name == "all_cycles":
+        no_pairs = design.rows.population or noisy  # pairs of rows are something else
+        apart = design if no_pairs else design._replace(center=False)
+        most = min(FAMILIES["all_cycles"].highest, reach(systems, "all_cycles", apart))
+        if n_max > most:
+            raise ArgumentError(
+                "n_max" if len(systems) == 1 else "words",
+                f"n_max = {n_max} is larger than {most}, the highest order of all cycles "
+                "with these options; lower n_max"
+                + (", or use method='auto'" if name == "all_cycles" and not finite else ""),
+            )
     for what, needed in (("population", finite), ("groups", grouped), ("noise", noisy)):
         if needed and name != "auto" and what not in FAMILIES[name].apart:
             able = [k for k, family in FAMILIES.items() if what in family.apart]
@@ -287,7 +286,7 @@ def reduce_planned(
 
 # %% ../../nbs/98_choice.ipynb #43fc36ec
 LITERAL = SPEED / 2  # price of all deletions up to which each is made
-OVERHEAD = SPEED / 4000  # of one call of order 2, three times as much for each order more
+OVERHEAD = SPEED / 100_000  # of one operation, however small
 
 
 def _left(side, keep):
@@ -323,6 +322,23 @@ def without_unit(
     rows = _left(design.rows, keep) if kind == "inputs" else design.rows
     return found, design._replace(rows=rows)
 
+# %% ../../nbs/98_choice.ipynb #1dc1f802
+def _affordable(systems, words, design, kinds):
+    "Those of the words, the short ones first, for which all deletions are cheap enough."
+    known, lengths = layout(systems, design)
+    units = design.units(systems)
+    deletions = sum(units[kind].count for kind in kinds)
+    trials = max(system.source.shape[0] for system in systems.values())
+    deletions *= len(trial_splits(trials, _DRAWS()))
+    while words:
+        graphs = word_weights(words, known).graphs
+        price = _price("all_cycles", words, known, lengths)
+        price += OVERHEAD * plan_steps(graphs, lengths, known.features)
+        if deletions * price <= LITERAL:
+            break
+        words = tuple(word for word in words if len(word) < max(map(len, words)))
+    return words
+
 
 def literal_axes(
     systems: dict,  # name -> `System`
@@ -332,36 +348,33 @@ def literal_axes(
     found: Reduced,  # with axes by the derivative
 ) -> dict:  # name -> `Axis`, for the kinds of which the derivative is not exact
     "Estimates without each unit, one after the other, where it matters and is cheap."
-    mine = [word for word, name in zip(words, names) if name == "all_cycles"]
+    kinds = {
+        kind: size
+        for kind, size in design.population(systems).items()
+        if size or (kind == "inputs" and design.center)
+    }
     here = all(s.source.backend in ("numpy", "torch") for s in systems.values())
-    trials = max(s.source.shape[0] for s in systems.values())
-    if not mine or not here or trials > 4:
-        return {}
-    if not within_reach(systems, mine, "all_cycles", design):  # random pairs of rows
-        return {}
-    known, lengths = layout(systems, design)
-    units, population = design.units(systems), design.population(systems)
-    inexact = [
-        k for k, size in population.items() if size or k == "inputs" and design.center
-    ]
-    n_max = max(map(len, mine))
-    price = _price("all_cycles", tuple(mine), known, lengths)
-    price = (price + OVERHEAD * 3.0 ** (n_max - 2)) * len(trial_splits(trials, _DRAWS()))
-    if sum(units[kind].count for kind in inexact) * price > LITERAL:
-        return {}
-    at, axes = np.array([words.index(word) for word in mine]), {}
-    for kind in inexact:
-        of, size = units[kind], population[kind]
-        left = math.sqrt(1 - of.size / size) if size else 1.0
-        deviations = found.axes[kind].deviations.copy()
+    few = max(s.source.shape[0] for s in systems.values()) <= 4
+    mine = tuple(
+        word
+        for word, name in zip(words, names)
+        if name == "all_cycles" and within_reach(systems, (word,), name, design)
+    )
+    mine = _affordable(systems, mine, design, kinds) if here and few else ()
+    units, axes = design.units(systems), {}
+    for kind, size in kinds.items() if mine else ():
+        count = units[kind].count
+        left = math.sqrt(1 - units[kind].size / size) if size else 1.0
         rows = 2 if kind == "inputs" and design.center else 1  # a mean takes a second row
-        enough = np.array([rows * len(word) < of.count for word in mine])
-        deviations[at[~enough]] = np.nan
-        some = tuple(word for word, good in zip(mine, enough) if good)
-        for unit in range(of.count if left and some else 0):
+        some = tuple(word for word in mine if rows * len(word) < count)
+        deviations = found.axes[kind].deviations.copy()
+        deviations[[word in mine and word not in some for word in words]] = np.nan
+        place = [k for k, word in enumerate(words) if word in some]
+        some = tuple(words[k] for k in place)
+        for unit in range(count if left and some else 0):
             part = without_unit(systems, design, kind, unit)
             without = reduce(part[0], some, "all_cycles", part[1], rng=_DRAWS()).values
-            deviations[at[enough], unit] = left * (without - found.values[at[enough]])
+            deviations[place, unit] = left * (to_numpy(without) - found.values[place])
         axes[kind] = Axis(deviations)
     return axes
 

@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['SHORT', 'LONG', 'PASS', 'BLOCK', 'LARGEST', 'Node', 'Same', 'UnitSum', 'Sized', 'Part', 'Power', 'Seen', 'Sides',
-           'make_plan', 'GraphSums', 'transposed', 'graph_sums', 'plan_cost']
+           'make_plan', 'GraphSums', 'transposed', 'graph_sums', 'plan_cost', 'plan_steps']
 
 # %% ../../nbs/20_planner.ipynb #a138a89f
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -312,15 +312,18 @@ def make_plan(
     sides=Sides(),  # what is known about the axes
 ):  # the plan, a named tuple (table, outputs, steps)
     "The plan to sum all `graphs` with as few matrix products as possible; computed once."
-    table, chosen = _Table(sides), {}
+    table, chosen, uses = _Table(sides), {}, Counter()  # how many graphs use what
     for graph in graphs:
-        chosen[graph] = _cheapest(table, graph, _needed(table, chosen.values()))
+        chosen[graph] = _cheapest(table, graph, uses.keys())
+        uses.update(_needed(table, [chosen[graph]]))
     for graph, old in chosen.items():
-        known = _needed(table, [ref for other, ref in chosen.items() if other != graph])
+        uses -= Counter(_needed(table, [old]))
+        known = uses.keys()
         if any(table.nodes[i].op == "join" for i in _needed(table, [old], known)):
             new = _cheapest(table, graph, known)
             dear = _price(table, old, known) > _price(table, new, known)
             chosen[graph] = new if dear else old
+        uses.update(_needed(table, [chosen[graph]]))
     outputs = tuple(chosen[graph] for graph in graphs)
     order = sorted(_needed(table, outputs))  # operands were entered before results
     loops = sorted({(), *(table.nodes[i].loop for i in order)})
@@ -607,3 +610,14 @@ def plan_cost(
     if max(volume(node.sides) for node in steps if BLOCK not in node.sides) > LARGEST:
         return math.inf
     return float(sum(plan.table.cost(*node[:4], size, volume) for node in steps))
+
+
+def plan_steps(
+    graphs,  # tuple of graphs
+    lengths,  # dict: kind -> length
+    features=(),  # pairs (label, kind of its columns); others are "features"
+):  # int
+    "How many operations the sums of all graphs take, however small the arrays are."
+    plan = make_plan(graphs, Sides(features, _long(lengths)))
+    turns = {loop: len(_turns(loop, lengths)) if loop else 1 for loop in plan.steps}
+    return sum(turns[loop] * len(steps) for loop, steps in plan.steps.items())

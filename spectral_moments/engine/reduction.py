@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PLAIN', 'FAMILIES', 'RUNS', 'PAIRINGS', 'Side', 'System', 'Design', 'Request', 'Family', 'trial_splits', 'draw_views',
-           'Axis', 'Reduced', 'reduce', 'within_reach', 'layout']
+           'Axis', 'Reduced', 'average', 'reduce', 'within_reach', 'reach', 'layout']
 
 # %% ../../nbs/24_reduction.ipynb #0b8dcb59
 import itertools
@@ -105,8 +105,9 @@ class Family(NamedTuple):
 
     means: object  # function (systems, views, request) -> `Means` of the words
     cost: object  # function (words, layout, lengths) -> multiply-adds of one view
-    reach: object = lambda center, counted, grouped: 0 if center else None  # highest order
-    # that it sums itself, None for any; beyond, the mean is removed by random pairs
+    # function (center, counted, number of grouped sides) -> highest order that it sums
+    # itself; beyond, the mean is removed by random pairs of rows
+    reach: object = lambda center, counted, grouped: 0 if center else math.inf
     backward: tuple = ()  # backends where it gives the estimates without each unit
     ordered: bool = False  # whether the order of rows and columns matters
     honest: bool = True  # whether its jackknife speaks of the moments: not if biased
@@ -226,14 +227,14 @@ def _probe_cost(words, layout, lengths):
 
 
 _HERE = "numpy", "torch", "file"
-_COMPLETE = dict(reach=lambda center, counted, grouped: None, sampled=False)  # no sample
+_COMPLETE = dict(reach=lambda *_: math.inf, sampled=False)  # no sample
 
 FAMILIES = {
     "all_cycles": Family(
         _all_cycles,
         _graph_cost,
         reach=lambda center, counted, grouped: (
-            4 - (counted or grouped) if center else 5 - grouped
+            4 - counted - (grouped > 0) if center else 5 - grouped
         ),
         backward=(*_HERE, "dask"),
         highest=5,
@@ -391,12 +392,13 @@ RUNS = 10  # views of a family whose cycles depend on the order, or of random pa
 PAIRINGS = 4  # least views of random pairs
 
 
-def reduce(
+def average(
     systems,  # dict: name -> `System`, all with the same rows
     words,  # tuple of words: tuples of names
     name,  # of a family
     design=PLAIN,  # what is known of the rows
     *,
+    paired=False,  # whether the mean is removed by random pairs of rows
     runs=1,  # number of views, at least; 0: one in the order given; None: what is usual
     replicates=False,  # whether to compute what the errors are made of
     replicated=1,  # views from which, if they differ by their order only
@@ -407,13 +409,11 @@ def reduce(
     **options,  # of the family
 ):  # `Reduced`
     "Average a family over views."
-    family, centred = FAMILIES[name], design.center
-    paired = centred and not within_reach(systems, words, name, design)
-    centred = centred and not paired
+    family, centred = FAMILIES[name], design.center and not paired
     backends = {system.source.backend for system in systems.values()}
     replicates = replicates and backends <= {*family.backward}
-    if runs is None:
-        runs = RUNS if family.ordered or paired else 1
+    usual = RUNS if family.ordered or paired else 1  # else all views are the same
+    runs = usual if runs is None else runs if usual > 1 else min(runs, 1)
     trials = sorted({system.source.shape[0] for system in systems.values()})
     splits = {T: trial_splits(T, rng, both=family.ordered) for T in trials}
     draw = dict(shuffled=family.ordered if runs else None, paired=paired)
@@ -452,6 +452,37 @@ def reduce(
             break
     return result
 
+# %% ../../nbs/24_reduction.ipynb #775967d4
+def reduce(
+    systems,  # dict: name -> `System`, all with the same rows
+    words,  # tuple of words: tuples of names
+    name,  # of a family
+    design=PLAIN,  # what is known of the rows
+    **options,  # of `average`
+):  # `Reduced`
+    "Average a family over views; words that it does not reach over random pairs of rows."
+    near = np.array([within_reach(systems, (word,), name, design) for word in words])
+    if not design.center or near.all():
+        return average(systems, words, name, design, **options)
+    parts = []
+    for paired in (False, True):
+        mine = tuple(word for word, here in zip(words, near) if here != paired)
+        if mine:
+            parts.append(average(systems, mine, name, design, paired=paired, **options))
+    return parts[0] if len(parts) == 1 else _in_order(*parts, near)
+
+
+def _in_order(first, second, near):
+    "Results of the words that are near and of the others, in the order of all."
+    place = np.argsort(np.concatenate([np.flatnonzero(near), np.flatnonzero(~near)]))
+    join = lambda *both: namespace(both[0]).concatenate(both)[place]
+    axes = {
+        kind: Axis(join(axis.deviations, second.axes[kind].deviations))
+        for kind, axis in first.axes.items()
+    }
+    values = join(first.values, second.values)
+    return Reduced(values, axes, join(first.rounding, second.rounding))
+
 
 def within_reach(
     systems,  # dict: name -> `System`
@@ -460,13 +491,21 @@ def within_reach(
     design=PLAIN,  # what is known of the rows
 ) -> bool:
     "Whether a family sums these words itself, without random pairs of rows."
-    groups = [design.rows.groups, *(s.columns.groups for s in systems.values())]
-    grouped = any(labels is not None for labels in groups)
-    counted = not design.complete(systems)
-    reach = FAMILIES[name].reach(design.center, counted, grouped)
-    return reach is None or max(map(len, words)) <= reach
+    most = reach(systems, name, design)
+    return max(map(len, words)) <= most
 
 
+def reach(
+    systems,  # dict: name -> `System`
+    name,  # of a family
+    design=PLAIN,  # what is known of the rows
+) -> float:
+    "The highest order that a family sums itself; beyond, it needs random pairs of rows."
+    columns = any(system.columns.groups is not None for system in systems.values())
+    grouped = columns + (design.rows.groups is not None)
+    return FAMILIES[name].reach(design.center, not design.complete(systems), grouped)
+
+# %% ../../nbs/24_reduction.ipynb #79b2209f
 def layout(
     systems,  # dict: name -> `System`
     design=PLAIN,  # what is known of the rows
