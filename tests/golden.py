@@ -44,18 +44,21 @@ def end(k):
     return lambda x: x.interval(0.95)[k]
 
 
-def of_parts(start):
-    "The standard error that is due to axes whose names begin so."
-    return lambda x: np.hypot.reduce(
-        [part for name, part in x.parts.items() if name.startswith(start)] or [np.nan]
-    )
+def part(start):
+    "Standard errors that are due to axes whose names begin so: one, or one for each."
+
+    def get(x):
+        found = [error for name, error in x.parts.items() if name.startswith(start)]
+        return (found if len(found) > 1 else found[0]) if found else None
+
+    return get
 
 
 INTERVAL = {"low95": end(0), "high95": end(1)}
-PARTS_OF = {"stderr_rows": of_parts("inputs"), "stderr_columns": of_parts("features")}
+SIDES = {"stderr_rows": part("inputs"), "stderr_columns": part("features")}
 MOMENTS = {
     **each(["values", "stderr", "usable"], attrgetter),
-    **PARTS_OF,
+    **SIDES,
     "probe_error": lambda x: x.parts["probes"],
     "covariance": lambda x: triangle(x.covariance),
     "expected_stderr": lambda x: x.expected_stderr(50, 70),
@@ -65,7 +68,7 @@ MOMENTS = {
 }
 ALIGNMENT = {
     **each(["value", "stderr", "ratio"], attrgetter),
-    **PARTS_OF,
+    **SIDES,
     "numerator": lambda x: x.estimate.values[1],
     "numerator_stderr": lambda x: x.estimate.stderr[1],
     "denominators": lambda x: x.estimate.values[::2],

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SHORT', 'LONG', 'PASS', 'BLOCK', 'LARGEST', 'Node', 'Same', 'UnitSum', 'Sized', 'Part', 'Power', 'Seen', 'Sides',
-           'make_plan', 'GraphSums', 'transposed', 'graph_sums', 'plan_cost', 'plan_steps']
+           'make_plan', 'GraphSums', 'graph_sums', 'plan_cost', 'plan_steps']
 
 # %% ../../nbs/20_planner.ipynb #a138a89f
 import math
@@ -28,13 +28,7 @@ class Node(NamedTuple):
     cost: float  # price of computing it, in multiply-adds of a matrix product
     degree: int  # of a plain product of given arrays, how many; 0 for all else
 
-# %% ../../nbs/20_planner.ipynb #d9269492
-SHORT, LONG = 300.0, 600.0  # nominal lengths of the two sides
-PASS = 20  # price of one element-wise operation, in multiply-adds
-BLOCK = "block"  # the kind of a block of a long side
-LARGEST = 2.0**27  # entries of an array that is made in one piece
-
-
+# %% ../../nbs/20_planner.ipynb #4e6136c8
 class Same(NamedTuple):
     "The label of an edge between two vertices of one kind that must be of one unit."
 
@@ -74,6 +68,12 @@ class Seen(NamedTuple):
     "The label of the counts of a matrix: one where it was measured, zero where not."
 
     label: object
+
+# %% ../../nbs/20_planner.ipynb #d9269492
+SHORT, LONG = 300.0, 600.0  # nominal lengths of the two sides
+PASS = 20  # price of one element-wise operation, in multiply-adds
+BLOCK = "block"  # the kind of a block of a long side
+LARGEST = 2.0**27  # entries of an array that is made in one piece
 
 
 class Sides(NamedTuple):
@@ -524,11 +524,9 @@ class _Given:
             unit, like = self.units[label.kind], next(iter(self.matrices.values()))
             return namespace(like).asarray(1.0 * (unit[:, None] == unit[part]))
         found = self.matrix(label)
-        return (
-            (found[part] if isinstance(part, int) else found[part].T)
-            if end == 0
-            else (found[:, part])
-        )
+        if end == 1:
+            return found[:, part]
+        return found[part] if isinstance(part, int) else found[part].T
 
 # %% ../../nbs/20_planner.ipynb #6e57967c
 def _turns(loop, lengths):
@@ -565,13 +563,6 @@ def _evaluate(plan, given, lengths, zeros, weights):
     return GraphSums([totals[ref] for ref in plan.outputs], [zeros | s for s in shares])
 
 # %% ../../nbs/20_planner.ipynb #32f57983
-def transposed(
-    graph,  # iterable of edges (row, column, label)
-):  # tuple of edges
-    "The same graph with rows and columns exchanged."
-    return tuple((column, row, label) for row, column, label in graph)
-
-
 def _long(lengths):
     "The kinds on the longer side: the inputs, or all features."
     features = {kind: n for kind, n in lengths.items() if kind != "inputs"}

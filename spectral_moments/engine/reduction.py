@@ -82,7 +82,7 @@ def _rows(systems):
 
 PLAIN = Design()  # nothing is known, and the mean stays
 
-
+# %% ../../nbs/24_reduction.ipynb #3b98caa2
 class Request(NamedTuple):
     "What is asked of a family."
 
@@ -115,6 +115,7 @@ class Family(NamedTuple):
     highest: int = None  # highest order, None for any
     sampled: bool = True  # whether the rows are a sample; if not, all of them have a mean
     powers: bool = True  # whether it knows only powers of one system, m(1), m(2), ...
+    walks: tuple = ()  # backends where `auto` turns to it for what is beyond all cycles
     apart: tuple = ()  # what it knows of: "groups", "population", "noise"
 
 # %% ../../nbs/24_reduction.ipynb #11318031
@@ -149,7 +150,7 @@ def _shown(size, edges):
         return Units(size)
     return Units(size, np.repeat(np.arange(len(edges) - 1), np.diff(edges)))
 
-
+# %% ../../nbs/24_reduction.ipynb #5ec57394
 def _alone(means):
     "A family that knows powers of one system, from a function of its source and view."
 
@@ -205,7 +206,7 @@ def _plain(sums):
         )
     )
 
-
+# %% ../../nbs/24_reduction.ipynb #b12ed9de
 def _graph_cost(words, layout, lengths):
     "What the plan of all graphs costs; the exceptional one of order 5 is not worth a plan."
     sizes = sorted(lengths.values())
@@ -225,7 +226,7 @@ def _probe_cost(words, layout, lengths):
     "What 128 lanes cost."
     return 4.0 * 128 * max(map(len, words)) * math.prod(lengths.values())
 
-
+# %% ../../nbs/24_reduction.ipynb #4d0ce10f
 _HERE = "numpy", "torch", "file"
 _COMPLETE = dict(reach=lambda *_: math.inf, sampled=False)  # no sample
 
@@ -241,12 +242,19 @@ FAMILIES = {
         powers=False,
         apart=("groups", "population", "noise"),
     ),
-    "increasing": Family(_alone(_increasing), _walk_cost(3), backward=_HERE, ordered=True),
+    "increasing": Family(
+        _alone(_increasing),
+        _walk_cost(3),
+        backward=_HERE,
+        ordered=True,
+        walks=("numpy", "file", "dask"),  # its loop would take a tensor from its device
+    ),
     "blocks": Family(
         _alone(_blocks),
         _walk_cost(1),
         backward=(*_HERE, "dask"),
         ordered=True,
+        walks=(*_HERE, "dask"),
         apart=("groups",),
     ),
     "sketched": Family(_alone(_sketched), _probe_cost, ordered=True, noisy=True),
@@ -297,6 +305,11 @@ def _paired(groups, rng):
         yield first[: len(second)], second[: len(first)]
 
 
+def _flipped(size, rng):
+    "A random order, from the end."
+    return size - 1 - rng.permutation(size)[::-1]
+
+# %% ../../nbs/24_reduction.ipynb #d6bed972
 def draw_views(
     systems,  # dict: name -> `System`
     rng,  # numpy Generator
@@ -341,11 +354,6 @@ def draw_views(
         views[name] = View(first, partners, order, half, weights, *edges, noise)
     return views
 
-
-def _flipped(size, rng):
-    "A random order, from the end."
-    return size - 1 - rng.permutation(size)[::-1]
-
 # %% ../../nbs/24_reduction.ipynb #7a04e93f
 class Axis(NamedTuple):
     "What leaving out each unit of one kind does."
@@ -387,6 +395,17 @@ def _collect(axes, found, views, systems, design):
             place = _units(views[name].columns, views[name].column_edges, columns.groups)
             axes[space][:, place] += change.pop(space)
 
+
+def _axes(sums, units, population, views, paired):
+    "Mean deviations of so many views, as axes."
+    axes = {}
+    for kind, deviations in sums.items() if views else ():
+        share = _unseen(units[kind].size, population[kind]) / views
+        if paired and kind == "inputs":  # a deletion takes the partner too
+            share *= math.sqrt(views / (views + 1))
+        axes[kind] = Axis(deviations * share)
+    return axes
+
 # %% ../../nbs/24_reduction.ipynb #b99f06ce
 RUNS = 10  # views of a family whose cycles depend on the order, or of random pairs
 PAIRINGS = 4  # least views of random pairs
@@ -416,9 +435,9 @@ def average(
     runs = usual if runs is None else runs if usual > 1 else min(runs, 1)
     trials = sorted({system.source.shape[0] for system in systems.values()})
     splits = {T: trial_splits(T, rng, both=family.ordered) for T in trials}
-    draw = dict(shuffled=family.ordered if runs else None, paired=paired)
-    draw["blocked"] = (family.ordered or paired) and "groups" in family.apart
-    units, population = design.units(systems), design.population(systems)
+    blocked = (family.ordered or paired) and "groups" in family.apart
+    draw = dict(shuffled=family.ordered if runs else None, paired=paired, blocked=blocked)
+    units = design.units(systems)
     sums = {kind: np.zeros((len(words), of.count)) for kind, of in units.items()}
     total, seen, rounding, noise, views = 0, 0, np.zeros(len(words)), None, 0
     for run in range(max(runs, *map(len, splits.values()))):
@@ -436,14 +455,10 @@ def average(
         if again:
             _collect(sums, found, view, systems, design)
             views += 1
-        values, axes = total / xp.where(seen > 0, seen, math.nan), {}
-        for kind, x in sums.items() if views else ():
-            share = _unseen(units[kind].size, population[kind]) / views
-            if paired and kind == "inputs":  # a deletion takes the partner too
-                share *= math.sqrt(views / (views + 1))
-            axes[kind] = Axis(x * share)
+        axes = _axes(sums, units, design.population(systems), views, paired)
         if noise is not None:
             axes["probes"] = Axis(normal_units(noise / (run + 1) ** 2))
+        values = total / xp.where(seen > 0, seen, math.nan)
         result = Reduced(values, axes, rounding)
         if advance:
             advance()
