@@ -119,11 +119,14 @@ class Family(NamedTuple):
 # %% ../../nbs/24_reduction.ipynb #11318031
 def _all_cycles(systems, views, ask):
     "All cycles with rows and columns of distinct units."
+    units, first = ask.design.units(systems), next(iter(views.values()))
+    if first.partners is not None:
+        units["inputs"] = Units(len(first.rows))
     return word_means(
         {name: views[name].pair(system.source) for name, system in systems.items()},
         ask.words,
         spaces={name: system.space for name, system in systems.items()},
-        units=ask.design.units(systems),
+        units=units,
         population=ask.design.population(systems),
         center=ask.center,
         replicates=ask.replicates,
