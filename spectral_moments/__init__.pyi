@@ -25,6 +25,10 @@ from .networks import watch as watch
 from .networks import Watch as Watch
 from .networks import Dimensions as Dimensions
 from .networks import differentiable_dimension as differentiable_dimension
+from .noise import noise_check as noise_check
+from .noise import NoiseCheck as NoiseCheck
+from .noise import noise_moments as noise_moments
+from .noise import NoiseMoments as NoiseMoments
 from .processes import Process as Process
 from .processes import Linear as Linear
 from .processes import Discrete as Discrete
