@@ -60,8 +60,8 @@ class Part(NamedTuple):
 class Power(NamedTuple):
     "The label of the unbiased power of an entry whose noise has a known law."
 
+    power: int  # first: named tuples of equal entries, as `Sized`, are equal
     label: str
-    power: int
 
 
 class Seen(NamedTuple):
