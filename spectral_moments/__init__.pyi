@@ -26,6 +26,10 @@ from .networks import Watch as watch
 from .networks import Watch as Watch
 from .networks import LayerDimensions as LayerDimensions
 from .networks import inverse_dimension as inverse_dimension
+from .noise import noise_check as noise_check
+from .noise import NoiseCheck as NoiseCheck
+from .noise import noise_moments as noise_moments
+from .noise import NoiseMoments as NoiseMoments
 from .processes import Process as Process
 from .processes import Linear as Linear
 from .processes import Discrete as Discrete
