@@ -62,7 +62,9 @@ def gathered(
         return pair
     first, second = computed(pair.enter, pair.leave)
     counts = None if pair.counts is None else computed(*pair.counts)
-    return Pair(first, first if pair.leave is pair.enter else second, counts)
+    leave = first if pair.leave is pair.enter else second
+    parts = pair.parts and (lambda number: computed(*pair.parts(number)))
+    return pair._replace(enter=first, leave=leave, counts=counts, parts=parts)
 
 
 class Means(NamedTuple):

@@ -33,6 +33,11 @@ def _population(text):
     return int(text)
 
 
+def _noise(text):
+    "The law of the noise: a word, or a variance."
+    return text if text.isalpha() else float(text)
+
+
 _SWITCH = argparse.BooleanOptionalAction  # --center and --no-center
 _SIZES = "how many there are in all: a number, 'all' if all were measured, or 'inf'"
 OPTIONS = {  # argument of the library: (flag, options of argparse)
@@ -42,6 +47,7 @@ OPTIONS = {  # argument of the library: (flag, options of argparse)
         "--population",
         dict(nargs=2, type=_population, metavar=("INPUTS", "FEATURES"), help=_SIZES),
     ),
+    "noise": ("--noise", dict(type=_noise, help="of one trial: poisson, or a variance")),
     "column_groups": ("--column-groups", dict(metavar="FILE", help="labels of features")),
     "column_weights": ("--column-weights", dict(metavar="FILE", help="of features")),
     "n_permutations": ("--permutations", dict(type=int, help="random orders to average")),
@@ -315,13 +321,13 @@ def _about(arguments):
 # %% ../../nbs/27_command_line.ipynb #7dbddfa6
 def _align(arguments):
     "Carry out `spectral-moments align`."
-    from dataclasses import replace
+    from spectral_moments.similarity import alignments
 
-    from spectral_moments.similarity import alignment
-
-    shared = dict(shared_features=True) if arguments.shared_features else {}
-    result = alignment(*_loaded(arguments), **shared, **_options(arguments))
-    result = replace(result, names=tuple(_names(arguments)))
+    first, second = _names(arguments)
+    second += " (again)" if second == first else ""
+    systems = dict(zip((first, second), _loaded(arguments)))
+    options = _options(arguments) | dict(shared_features=arguments.shared_features)
+    result = alignments(systems, **options)[first, second]
     _print(json.dumps(result.to_dict(), indent=1) if arguments.json else str(result))
 
 # %% ../../nbs/27_command_line.ipynb #e5e15c22
@@ -330,8 +336,6 @@ def _in_flags(error, arguments):
     tables = SIMULATION if arguments.command == "simulate" else READING | OPTIONS
     words = {name: flag for name, (flag, _) in tables.items()} | {"phi": "the array"}
     words |= {"shared_features": "--shared-features", "kernel_cov": "--scale"}
-    if arguments.command == "align":
-        words |= dict(zip(("phi", "psi"), _names(arguments)))
     name = getattr(error, "argument", None)
     if name not in words:
         return str(error)
