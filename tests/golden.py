@@ -84,10 +84,12 @@ LAW = {
     **INTERVAL,
 }
 SPECTRUM = {
-    **TABLE,
+    "values": attrgetter("values"),
+    "stderr": attrgetter("moments.stderr"),
     "linearised": lambda x: triangle(x.linearised),
     "eigenvalues": lambda x: x.eigenvalues(8),
-    **INTERVAL,
+    "low95": lambda x: np.maximum(x.moments.interval()[0], 0),
+    "high95": lambda x: x.moments.interval()[1],
 }
 CHECK = {
     "shapes": attrgetter("shapes"),
@@ -122,7 +124,7 @@ FIELDS = {
     **dict.fromkeys(["spectral_bounds", "eigenvalue_bounds", "operator_norm"], BOUNDS),
     "effective_dimension": BOUNDS,
     "subsample_check": CHECK,
-    "dimension_sweep": each(["shapes", "values", "whole", "means"], attrgetter),
+    "dimension_sweep": {"shapes": attrgetter("shapes"), "whole": lambda x: x.whole.value},
     "compare": {
         "rows": lambda x: [[r[k] for k in ("difference", "error", "p")] for r in x.rows]
     },

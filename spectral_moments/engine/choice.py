@@ -32,7 +32,7 @@ from spectral_moments.engine.reduction import (
 )
 from .graphs import word_weights
 from .planner import plan_steps
-from .sources import Source
+from .sources import Noise, Source
 from ..errors import axis_error
 
 # %% ../../nbs/98_choice.ipynb #8079c476
@@ -193,10 +193,12 @@ def plan(
     ]
     finite = any(design.population(systems).values())
     noisy = any(system.noise is not None for system in systems.values())
-    name = "all_cycles" if (finite or noisy) and name == "auto" else name
+    name = "all_cycles" if finite and name == "auto" else name
     names, runs = [name] * len(words), None
     if name == "auto":
         names, runs = choose(systems, words, design, walks=walks)
+    if noisy:  # only cycles of order 1 use an entry twice
+        names = ["all_cycles" if len(w) == 1 else k for w, k in zip(words, names)]
     runs = n_permutations if n_permutations is not None else runs
     return Plan(words, name, names, runs, walks)
 
@@ -283,7 +285,10 @@ def reduce_planned(
         if walk not in results:
             found = _run(systems, design, walk, mine, None, errors, **options)
             results[walk] = found, mine
-        names = [walk if gone else name for gone, name in zip(lost, names)]
+        single = np.array([len(w) == 1 and systems[w[0]].noise is not None for w in words])
+        first.values[(lost & single)[: len(first.values)]] = np.nan  # of no other family
+        others = lost & ~single
+        names = [walk if gone else name for gone, name in zip(others, names)]
     found = _joined(results, names, words)
     if way.method != "auto" or len(systems) > 1:
         found.values[lost] = np.nan
@@ -460,6 +465,7 @@ def sampled_axes(
     n_max: int,  # highest order
     design: Design,  # what is known of the rows
     columns: Side = Side(),  # and of the columns
+    noise: Noise = None,  # of the rows that were kept
 ) -> dict:  # name -> `Axis`
     "Axes of the errors for a whole matrix, from some of its rows."
     few = np.sort(np.random.default_rng(0).permutation(shape[2])[:KEPT])
@@ -472,7 +478,8 @@ def sampled_axes(
     w = stands_for if w is None else stands_for * w
     w = None if w.min() == w.max() else w / w.max()
     known = Design(design.center, Side(w))
-    systems = {"phi": System(part, Side(None if v is None else v[few]))}
+    noise = noise and noise.part(2, few)
+    systems = {"phi": System(part, Side(None if v is None else v[few]), noise=noise)}
     words = tuple(("phi",) * n for n in range(1, n_max + 1))
     way = plan(systems, words, "auto", known)
     options = dict(replicates=True, rng=np.random.default_rng(0))
@@ -498,4 +505,5 @@ def axes_from_sample(
     stands_for = np.where(np.isin(taken, largest), 1.0, (P - len(largest)) / len(others))
     kept = Source(source.held(taken), 0, source.gaps)
     known = design._replace(rows=Side(None if weights is None else weights[taken]))
-    return sampled_axes(kept, stands_for, source.shape, n_max, known, system.columns)
+    about = system.columns, system.noise and system.noise.part(1, taken)
+    return sampled_axes(kept, stands_for, source.shape, n_max, known, *about)

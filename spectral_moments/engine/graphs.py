@@ -321,7 +321,7 @@ def _without_noise(pattern, layout):
         )
     edges = Counter(pattern)
     return tuple(
-        (i, k, Power(label, times) if label in layout.noisy and times > 1 else label)
+        (i, k, Power(times, label) if label in layout.noisy and times > 1 else label)
         for (i, k, label), times in edges.items()
         for _ in range(1 if label in layout.noisy else times)
     )
