@@ -123,11 +123,12 @@ def _check_options(systems, n_max, name, design):
         apart = design if no_pairs else design._replace(center=False)
         most = min(FAMILIES["all_cycles"].highest, reach(systems, "all_cycles", apart))
         if n_max > most:
+            others = " or 'increasing'" if not grouped else ""
+            remedy = f", or use method='auto'{others}" if name == "all_cycles" else ""
             raise ArgumentError(
                 "n_max" if len(systems) == 1 else "words",
                 f"n_max = {n_max} is larger than {most}, the highest order of all cycles "
-                "with these options; lower n_max"
-                + (", or use method='auto'" if name == "all_cycles" and not finite else ""),
+                f"with these options; lower n_max{'' if finite or noisy else remedy}",
             )
     for what, needed in (("population", finite), ("groups", grouped), ("noise", noisy)):
         if needed and name != "auto" and what not in FAMILIES[name].apart:

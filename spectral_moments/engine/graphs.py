@@ -460,25 +460,24 @@ def _leaving(system):
     return f"{system}'"
 
 
-def _matrices(pairs):
-    "The matrices of all systems by label, ready to be summed."
+def _named(pairs, both):
+    "The two arrays of each pair by label, one if its rows are left as they are entered."
     named = {}
     for system, pair in pairs.items():
-        named[system] = pair.enter
+        named[system], leave = both(pair)
         if pair.leave is not pair.enter:
-            named[_leaving(system)] = pair.leave
+            named[_leaving(system)] = leave
+    return named
+
+
+def _ready(named):
+    "The same, ready to be summed together."
     places = {backend(x) for x in named.values()}
     if len(places) > 1:  # what lives in different places meets in memory
         named = {label: to_numpy(x) for label, x in named.items()}
     if places == {"numpy"} and all(x.size <= SMALL for x in named.values()):
         named = {label: x.astype(np.longdouble) for label, x in named.items()}
     return named
-
-
-def _counts(pair):
-    "A pair of counts, of ones where all is counted."
-    ones = pair.counts or (0 * pair.enter + 1.0,) * 2
-    return Pair(ones[0], ones[0] if pair.leave is pair.enter else ones[1])
 
 
 def _shifted(matrices):
@@ -498,9 +497,11 @@ def _shifted(matrices):
 
 def _given(pairs, layout, graphs):
     "The matrices of all labels, and what is counted of them, None for all."
-    matrices, counts, asked = _matrices(pairs), None, _labels(graphs)
-    if layout.counted:
-        counts = _matrices({system: _counts(pair) for system, pair in pairs.items()})
+    asked, counts = _labels(graphs), None
+    matrices = _ready(_named(pairs, lambda pair: (pair.enter, pair.leave)))
+    if layout.counted:  # ones where all is counted
+        ones = lambda pair: pair.counts or (0 * pair.enter + 1.0,) * 2
+        counts = _ready(_named(pairs, ones))
     if layout.companions in ("seen", "weighted"):
         matrices |= {Seen(label): x for label, x in counts.items()}
     for number in sorted({label.parts for label in asked if isinstance(label, Part)}):
