@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['SMALL', 'set_partitions', 'moebius', 'cycle', 'canonical', 'graph_terms', 'split_cycle', 'Layout', 'word_patterns',
-           'WordWeights', 'word_weights', 'Units', 'elementary_symmetric', 'layout_of', 'word_means']
+           'WordWeights', 'word_weights', 'Units', 'elementary_symmetric', 'column_sums', 'shifted', 'layout_of',
+           'word_means', 'ready_matrices', 'counted_matrices', 'means_from_sums']
 
 # %% ../../nbs/07_partitions.ipynb #316d5e96
 import itertools
@@ -247,6 +248,7 @@ class Layout(NamedTuple):
     companions: str = ""  # of rows that stand alone in a centred cycle: "" for none,
     # "sized" for groups of unequal sizes, "seen" and "weighted" where entries are counted
     counted: bool = False  # whether entries are missing or have weights
+    about_mean: bool = True  # whether columns are shifted to sum to zero before centring
 
     def labels(self, word):
         "For each letter the labels of the matrices that leave and enter a row."
@@ -323,8 +325,8 @@ def word_weights(
 ):  # `WordWeights`
     "Weights of graph sums that give the traces of words."
     terms, sums, positions, rows = [], defaultdict(Counter), [], []
-    options = dict(columns_sum_to_zero=layout.center and not layout.counted)
-    options.update(features=layout.features, grouped=layout.grouped)
+    zero = layout.center and layout.about_mean and not layout.counted
+    options = dict(columns_sum_to_zero=zero, features=layout.features, grouped=layout.grouped)
     options["binary"] = layout.companions == "seen"
     for word in words:
         for weight, pattern in word_patterns(word, layout):
@@ -357,35 +359,38 @@ class Units(NamedTuple):
 
     size: int  # number of rows or columns
     groups: np.ndarray = None  # the number of the group of each; None: all are single
+    all_sizes: dict = None  # size -> number of units, if `groups` are only some of them
 
     @property
     def count(self):
         "Number of units."
-        return self.size if self.groups is None else int(self.groups.max()) + 1
+        return sum(self.sizes.values())
 
     @property
     def sizes(self):
-        "Number of rows or columns of each unit, whole numbers."
-        return [1] * self.size if self.groups is None else np.bincount(self.groups).tolist()
+        "How many units there are of each size, whole numbers."
+        if self.groups is None:
+            return {1: self.size}
+        return self.all_sizes or Counter(np.bincount(self.groups).tolist())
 
     def ways(self, positions):
         "Number of ways to choose so many rows of distinct units, in order."
-        if self.groups is None:
-            return math.perm(self.size, positions)
         return math.factorial(positions) * elementary_symmetric(self.sizes, positions)[-1]
 
     def chance(self, positions):
-        "The chance of each unit to hold one given of so many positions."
-        if self.groups is None or not positions:
-            return np.full(self.count, 1 / self.count)
-        sizes = self.sizes
-        e, found = elementary_symmetric(sizes, positions), []
-        for size in sizes:
+        "The chance of each unit at hand to hold one given of so many positions."
+        sizes, mine = self.sizes, [1] * self.size
+        if self.groups is not None:
+            mine = np.bincount(self.groups).tolist()
+        if not positions:
+            return np.full(len(mine), 1 / self.count)
+        e, found = elementary_symmetric(sizes, positions), {}
+        for size in set(mine):
             rest = 1  # the symmetric polynomial of the other sizes
             for degree in range(1, positions):
                 rest = e[degree] - size * rest
-            found.append(size * rest / (positions * e[-1]) if e[-1] else math.nan)
-        return np.array(found)
+            found[size] = size * rest / (positions * e[-1]) if e[-1] else math.nan
+        return np.array([found[size] for size in mine])
 
     def collect(self, shares):
         "Sums over the rows or columns of each unit, (words, units)."
@@ -395,14 +400,15 @@ class Units(NamedTuple):
 
 
 def elementary_symmetric(
-    sizes,  # whole numbers
+    sizes,  # dict: whole number -> how often it occurs
     highest,  # highest degree
 ):  # list of the polynomials of degree 0..highest, exact
     "Elementary symmetric polynomials: ways to choose from distinct groups."
-    e = [1] + [0] * highest
-    for size in sizes:
-        for k in range(highest, 0, -1):
-            e[k] += size * e[k - 1]
+    powers = [sum(n * size**k for size, n in sizes.items()) for k in range(highest + 1)]
+    e = [1]
+    for k in range(1, highest + 1):  # Newton's identities
+        terms = ((-1) ** (j - 1) * e[k - j] * powers[j] for j in range(1, k + 1))
+        e.append(sum(terms) // k)
     return e
 
 # %% ../../nbs/07_partitions.ipynb #4883bfa3
@@ -441,20 +447,31 @@ def _matrices(pairs):
     return named
 
 
-def _shifted(matrices):
-    "Columns without their means over what was seen, which changes no centred sum."
-    shifted = {}
+def column_sums(
+    matrices,  # dict: label -> matrix, and `Seen` labels of their counts
+):  # dict: label -> (sums over the rows, numbers of what was seen)
+    "What the means of columns are made of."
+    found = {}
     for label, x in matrices.items():
         count = matrices.get(Seen(label))
-        if isinstance(label, Seen):
-            shifted[label] = x
-        elif count is None:
-            shifted[label] = x - x.mean(0)
-        else:  # missing entries stay zero
-            total = (count * x).sum(0)
-            weight = (count * count).sum(0)
-            shifted[label] = x - count * (total / (weight + (weight == 0)))
-    return shifted
+        if count is not None:
+            found[label] = (count * x).sum(0), (count * count).sum(0)
+        elif not isinstance(label, Seen):
+            found[label] = x.sum(0), len(x)
+    return found
+
+
+def shifted(
+    matrices,  # dict: label -> matrix
+    sums,  # `column_sums`
+):  # dict: label -> matrix
+    "Columns without their means over what was seen, which changes no centred sum."
+    found = dict(matrices)
+    for label, (total, weight) in sums.items():
+        mean = total / (weight + (weight == 0))
+        count = matrices.get(Seen(label))  # missing entries stay zero
+        found[label] = matrices[label] - (mean if count is None else count * mean)
+    return found
 
 
 def layout_of(
@@ -471,7 +488,7 @@ def layout_of(
     counted = any(pair.counts is not None for pair in pairs.values())
     if center and counted and "inputs" not in finite:
         companions = "seen" if all(pair.binary for pair in pairs.values()) else "weighted"
-    elif center and len(set(units["inputs"].sizes)) > 1:
+    elif center and len(units["inputs"].sizes) > 1:
         companions = "sized"
     named = [(s, spaces[s]) for s in pairs] + [(_leaving(s), spaces[s]) for s in two]
     return Layout(
@@ -497,32 +514,65 @@ def word_means(
 ):  # `Means`
     "Means over all cycles of words, with rows and columns of distinct units."
     layout = layout_of(pairs, spaces, center=center, population=population, units=units)
+    options = dict(features=layout.features)
+    options["units"] = {kind: of.groups for kind, of in units.items()}
+    matrices = ready_matrices(pairs, layout)
+    counted = counted_matrices(pairs, matrices)
+    given = shifted(matrices, column_sums(matrices)) if center else matrices
+    total = lambda graphs, seeds, counts=False: _in_memory(
+        graph_sums(graphs, counted if counts else given, seeds, **options)
+    )
+    precision = _precision(pairs, given)
+    return means_from_sums(words, layout, total, spaces, units, replicates, precision)
+
+
+def ready_matrices(
+    pairs,  # dict: system -> `Pair`
+    layout,  # `Layout`
+):  # dict: label -> matrix
+    "The matrices that the graphs of a layout ask for."
+    matrices = _matrices(pairs)
+    if layout.companions in ("seen", "weighted"):
+        marks = _matrices({s: _counts(pair) for s, pair in pairs.items()})
+        matrices |= {Seen(label): x for label, x in marks.items()}
+    return matrices
+
+
+def counted_matrices(
+    pairs,  # dict: system -> `Pair`
+    labels,  # of all matrices
+):  # dict: label -> counts in its place; None: everything is counted once
+    "Counts in the place of the matrices."
+    if all(pair.counts is None for pair in pairs.values()):
+        return None
+    counted = _matrices({s: _counts(pair) for s, pair in pairs.items()})
+    return counted | {
+        label: counted[label.label] for label in labels if label not in counted
+    }
+
+
+def means_from_sums(
+    words,  # tuple of words
+    layout,  # `Layout`
+    total,  # function (graphs, sets of weights, counts=False) -> `GraphSums` in memory
+    spaces,  # dict: system -> kind of its columns
+    units,  # dict: kind -> `Units`
+    replicates,  # whether to give the estimates without each unit
+    precision,  # relative rounding of the entries
+):  # `Means`
+    "Means over all cycles of words, from the sums of their graphs."
     graphs, by_degree, coefficients, positions, rows = word_weights(words, layout)
     sums = _with_companions(by_degree, positions, rows, units["inputs"])
     ways = [math.prod(units[k].ways(r) for k, r in term.items()) for term in positions]
     means = np.array([row / way if way else 0 * row for row, way in zip(sums, ways)])
     count = np.where(np.array(ways, dtype=object) > 0, 1.0, np.nan).astype(float)
-    options = dict(features=layout.features)
-    options["units"] = {kind: of.groups for kind, of in units.items()}
-    matrices, counted, through = _matrices(pairs), None, None
-    if layout.companions in ("seen", "weighted"):
-        marks = _matrices({s: _counts(pair) for s, pair in pairs.items()})
-        matrices |= {Seen(label): x for label, x in marks.items()}
-    if center:
-        matrices = _shifted(matrices)
-    single = len(positions) == len(words)  # each word is one mean
-    if any(pair.counts is not None for pair in pairs.values()):
-        counted = _matrices({s: _counts(pair) for s, pair in pairs.items()})
-        counted |= {
-            label: counted[label.label] for label in matrices if label not in counted
-        }
-        seeds = means if replicates and single else ()
-        through = _in_memory(graph_sums(graphs, counted, seeds, **options))
+    single, through = len(positions) == len(words), None  # each word is one mean
+    if layout.counted:
+        through = total(graphs, means if replicates and single else (), counts=True)
         count, sizes = _combined(means, through.totals)
         count = np.where(np.array(count) > FEWEST * sizes, count, np.nan).astype(float)
     weights = coefficients @ np.nan_to_num(means / count[:, None])
-    seeds = weights if replicates else ()
-    found = _in_memory(graph_sums(graphs, matrices, seeds, **options))
+    found = total(graphs, weights if replicates else ())
     values, sizes = _combined(weights, found.totals)
     known = ~np.isnan(np.where(coefficients != 0, count, 0).sum(1))
     if backend(found.totals[0]) == "torch":
@@ -531,13 +581,13 @@ def word_means(
         values = namespace(unknown).stack(values)
         return Means(values, rounding=np.finfo(float).eps * sizes)
     values = np.where(known, np.array(values, dtype=float), np.nan)
-    result = Means(values, rounding=np.where(known, _precision(pairs, matrices) * sizes, 0))
+    result = Means(values, rounding=np.where(known, precision * sizes, 0))
     if not replicates:
         return result
     each = np.array(_combined(means, found.totals)[0], dtype=float) / count
-    if counted is not None and not single:
+    if layout.counted and not single:
         seeds = coefficients @ np.nan_to_num(means * (each / count)[:, None])
-        through = _in_memory(graph_sums(graphs, counted, seeds, **options))
+        through = total(graphs, seeds, counts=True)
     without = {}
     for kind, of in units.items():
         visits = np.array([[_visits(word, kind, spaces)] for word in words], dtype=float)
@@ -550,8 +600,9 @@ def word_means(
             if single:
                 share = expected / count[:, None]
                 expected = values[:, None] * share
-        loses = center and kind == "inputs"
-        without[kind] = _without(visits, values[:, None], mine, expected, share, loses)
+        loses = layout.center and kind == "inputs"
+        some = visits, values[:, None], mine, expected, share
+        without[kind] = _without(*some, of.count, loses)
     return result._replace(without=without)
 
 
@@ -594,9 +645,8 @@ def _through(found, kind, of):
     return of.collect(np.array(shares)) / 2
 
 
-def _without(visits, m, through, expected, share, centred):
-    "The estimates without each unit, from the cycles through it."
-    N = share.shape[1]
+def _without(visits, m, through, expected, share, N, centred):
+    "The estimates without each of N units, from the cycles through it."
     rest = (1 - share) * (N - visits - centred) / np.maximum(N - visits, 1)
     found = m - (through - expected) / np.where(rest > FEWEST, rest, np.nan)
     return np.where(visits == 0, m, found)
