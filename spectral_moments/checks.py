@@ -150,7 +150,8 @@ def check_labels(
     labels = np.asarray(labels)
     if labels.shape != (size,):
         raise ArgumentError(
-            name, f"{name} has shape {labels.shape}; it must hold {size} labels, one for each"
+            name,
+            f"{name} has shape {labels.shape}; it must hold {size} labels, one for each",
         )
     return np.unique(labels, return_inverse=True)[1]
 

@@ -117,10 +117,11 @@ def data_notes(
     seen = np.flatnonzero(to_numpy(known.any(1)))
     copies = _copies(x[seen]) if len(seen) > 3 and not grouped else []
     if len(copies):
+        which = f" (rows {_named(rows[seen[copies]])})" if ordered else ""
         notes.append(
-            f"{len(copies)} of {len(seen)} rows are exact copies of others (rows "
-            f"{_named(rows[seen[copies]])}), and copies are not independent inputs: drop "
-            "them, or name what belongs together by groups"
+            f"{len(copies)} of {len(seen)} rows are exact copies of others{which}, and "
+            "copies are not independent inputs: drop them, or name what belongs together "
+            "by groups"
         )
     elif ordered and not grouped and len(rows) > 19:
         start = (P - len(rows)) // 2
@@ -151,7 +152,15 @@ def design_notes(
             f"n_max = {n_max} is close to min(P, Q) = {least}; the highest orders "
             "use nearly all rows or columns in each cycle and say little"
         )
-    for kind, side in _sides(systems, design).items():
+    sides = _sides(systems, design)
+    few = [s.source.shape[0] for s in systems.values() if 1 < s.source.shape[0] < 2 * n_max]
+    if few and any(side.population for side in sides.values()):
+        notes.append(
+            f"a finite population meets units several times, and {min(few)} trials cannot all "
+            f"differ there: noise that is shared along rows or columns counts a little from "
+            f"order {1 + min(few) // 2} on; {2 * n_max} trials remove it"
+        )
+    for kind, side in sides.items():
         if side.weights is not None:
             effective = side.weights.sum() ** 2 / (side.weights**2).sum()
             notes.append(f"the weights leave the worth of {effective:.0f} of all {kind}")

@@ -163,12 +163,12 @@ class Scale(NamedTuple):
     def slope(self, s):
         "Derivative of the value by its place."
         with np.errstate(all="ignore"):
-            return np.exp(s) if not self.power else abs(s) ** (1 / self.power - 1) / self.power
+            return (
+                np.exp(s) if not self.power else abs(s) ** (1 / self.power - 1) / self.power
+            )
 
 
-SCALES = dict(
-    identity=Scale(1.0), root=Scale(0.5), log=Scale(0.0), reciprocal=Scale(-1.0)
-)
+SCALES = dict(identity=Scale(1.0), root=Scale(0.5), log=Scale(0.0), reciprocal=Scale(-1.0))
 
 # %% ../nbs/08_uncertainty.ipynb #bdb62fd1
 def at_each(

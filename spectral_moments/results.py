@@ -404,7 +404,8 @@ class Estimate:
         finite = known.get("population", {}).items()
         used += [f"population of {size} {kind}" for kind, size in finite]
         used += [f"weights of {kind}" for kind in known.get("weights", [])]
-        wording = dict(noise="noise {}", method="method {}")
+        used += [f"{law} noise of {name}" for name, law in known.get("noise", {}).items()]
+        wording = dict(method="method {}")
         wording |= dict(n_permutations="{} permutations", seed="seed {}")
         used += [text.format(known[key]) for key, text in wording.items() if key in known]
         return used

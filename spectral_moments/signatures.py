@@ -48,7 +48,8 @@ def signature_notes(
 ) -> dict[str, Note]:  # by name, "return" for what is returned
     "Types and comments in the signature of a function, or beside the fields of a class."
     try:
-        lines = inspect.getsource(value).splitlines()
+        text = inspect.getsource(value)
+        lines = re.sub(r"\n\s*\| ", " | ", text).splitlines()  # a type on two lines
     except (OSError, TypeError):  # there is no source
         return {}
     if inspect.isclass(value):

@@ -213,7 +213,7 @@ class Alignments:
 
 # %% ../nbs/14_alignment.ipynb #d353d76f
 DOOR = {"center", "population", "groups", "column_groups"}  # options of `open_systems`
-DOOR |= {"row_weights", "column_weights", "trials"}
+DOOR |= {"row_weights", "column_weights", "trials", "noise"}
 
 
 def _measured(systems, options, shared, words=None):

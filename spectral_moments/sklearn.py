@@ -25,12 +25,12 @@ class SpectralMoments(BaseEstimator):
         self,
         n_max=2,  # highest order
         *,
-        center=False,  # True: remove the mean over inputs, without bias
+        center=True,  # remove the mean over inputs, without bias
         method="auto",  # as for `estimate`
         population=None,  # (inputs, features): sizes of finite populations; None: infinite
-        n_permutations=None,  # random orders or pairings to average over; None: as many as
-        # pay
-        random_state=None,  # None, an int or a numpy Generator
+        n_permutations=None,  # random orders or pairings to average over; None: what
+        # pays
+        random_state=0,  # None, an int or a numpy Generator
         n_jobs=None,  # number of threads, None for all cores
     ):
         self.n_max = n_max

@@ -1,5 +1,6 @@
 """Dask arrays: equal to memory, whatever the chunks; a worker may die."""
 
+import functools
 import os
 import signal
 import threading
@@ -10,13 +11,14 @@ import numpy as np
 import pytest
 
 import spectral_moments as sm
-from spectral_moments import estimate, increasing
+from spectral_moments import increasing
 from spectral_moments.engine import sketch
 from spectral_moments.engine.cluster import tree_means
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
 
+estimate = functools.partial(sm.estimate, center=False)
 pytestmark = [
     pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning"),
     pytest.mark.usefixtures("nothing_loaded"),

@@ -27,7 +27,9 @@ def test_the_same_as_estimate():
     np.testing.assert_array_equal(model.moments_, expected.values)
     np.testing.assert_array_equal(model.stderr_, expected.stderr)
     np.testing.assert_array_equal(model.covariance_, expected.covariance)
-    assert (model.dimension_, model.dimension_stderr_) == expected.dimension()
+    found = model.dimension_, model.dimension_stderr_
+    dimension = expected.dimension()
+    np.testing.assert_array_equal(found, (dimension.value, dimension.stderr))
     layer = sm.sklearn.SpectralMoments(2, population=(None, 20)).fit(phi).moments_
     np.testing.assert_array_equal(layer, sm.estimate(phi, 2, population=(None, 20)).values)
 

@@ -8,7 +8,6 @@ from spectral_moments.engine.sources import (
     Pair,
     Source,
     View,
-    look,
     open_source,
     ratio_means,
     unit_exponent,
@@ -51,16 +50,16 @@ def test_ratio_without_each_row():
         (np.array([N]), through[0], through[0]), (np.array([D]), through[1], through[1])
     )
     np.testing.assert_allclose(found.values, N / D)
-    np.testing.assert_allclose(found.rows[0], [n / d for n, d in parts])
+    np.testing.assert_allclose(found.without["inputs"][0], [n / d for n, d in parts])
 
 
 def test_ratio_of_nothing_is_nan():
     zeros = np.zeros(2), None, None
     assert np.isnan(ratio_means(zeros, zeros).values).all()
-    assert ratio_means(zeros, zeros).rows is None
+    assert not ratio_means(zeros, zeros).without
     one = np.ones(1), np.array([[1.0, 0.5]]), np.array([[0.5, 0.5]])
     found = ratio_means(one, one)  # every cycle passes through the first row
-    assert np.isnan(found.rows[0, 0]) and found.rows[0, 1] == 1
+    assert np.isnan(found.without["inputs"][0, 0]) and found.without["inputs"][0, 1] == 1
     assert isinstance(found, Means)
 
 
@@ -275,28 +274,3 @@ def test_dask_refusals(da, loaded, monkeypatch):
         open_source(x * np.nan)
     with pytest.raises(TypeError, match="complex"):
         open_source(x * 1j)
-
-
-# --- doubts -------------------------------------------------------------------------------
-
-
-def doubts(x, **options):
-    return " ".join(look(open_source(x), **options))
-
-
-def test_quiet_on_ordinary_data():
-    assert doubts(normal((60, 40), 14)) == ""
-    assert doubts(normal((3, 60, 40), 15)) == ""
-    assert doubts(gappy((60, 40), 16)) == ""
-
-
-def test_doubts():
-    x = normal((60, 40), 17)
-    assert "mean over inputs" in doubts(x + 3) and doubts(x + 3, center=True) == ""
-    assert "exact copies" in doubts(np.vstack([x, x[:5]]))
-    assert "constant" in doubts(np.ones((5, 5)))
-    walk = np.cumsum(normal((200, 10), 18), axis=0)
-    assert "neighbouring rows" in doubts(walk, center=True)
-    assert "all trials are the same" in doubts(np.stack([x, x]))
-    gains = x[None] * np.array([1.0, 2.0])[:, None, None] + normal((2, 60, 40), 19)
-    assert "normalise the trials" in doubts(gains)

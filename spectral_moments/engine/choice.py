@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'ALIASES', 'SPEED', 'LEAST', 'MOST', 'PRODUCTS', 'ERRORS', 'CHEAP', 'ROUNDS', 'TOLERANCE', 'LOST',
-           'NEGLIGIBLE', 'LITERAL', 'OVERHEAD', 'KEPT', 'LARGEST', 'choose', 'Plan', 'plan', 'lost_words',
-           'reduce_planned', 'without_unit', 'literal_axes', 'sampled_axes', 'axes_from_sample']
+           'NEGLIGIBLE', 'LITERAL', 'OVERHEAD', 'FLIPS', 'KEPT', 'LARGEST', 'choose', 'Plan', 'plan', 'lost_words',
+           'reduce_planned', 'without_unit', 'literal_axes', 'trial_axis', 'sampled_axes', 'axes_from_sample']
 
 # %% ../../nbs/98_choice.ipynb #b7ff3e58
 import math
@@ -132,7 +132,8 @@ def _check_options(systems, n_max, name, design):
             "all cycles; lower n_max"
             + ("" if finite else ", or use method='auto' or 'increasing'"),
         )
-    for what, needed in (("population", finite), ("groups", grouped)):
+    noisy = any(system.noise is not None for system in systems.values())
+    for what, needed in (("population", finite), ("groups", grouped), ("noise", noisy)):
         if needed and name != "auto" and what not in FAMILIES[name].apart:
             able = [k for k, family in FAMILIES.items() if what in family.apart]
             raise ArgumentError(
@@ -180,7 +181,8 @@ def plan(
     tensor = any(system.source.backend == "torch" for system in systems.values())
     walks = ["blocks"] if tensor or grouped else ["increasing", "blocks"]
     finite = any(design.population(systems).values())
-    name = "all_cycles" if finite and name == "auto" else name
+    noisy = any(system.noise is not None for system in systems.values())
+    name = "all_cycles" if (finite or noisy) and name == "auto" else name
     names, runs = [name] * len(words), None
     if name == "auto":
         names, runs = choose(systems, words, design, walks=walks)
@@ -304,12 +306,13 @@ def without_unit(
         source = system.source
         if kind == "inputs":
             source = replace(source, trials=source.trials[:, keep])
-            found[name] = system._replace(source=source)
+            noise = system.noise and system.noise.part(1, keep)
+            found[name] = system._replace(source=source, noise=noise)
         elif system.space == kind:
             source = replace(source, trials=source.trials[:, :, keep])
-            found[name] = system._replace(
-                source=source, columns=_left(system.columns, keep)
-            )
+            columns, noise = _left(system.columns, keep), system.noise
+            noise = noise and noise.part(2, keep)
+            found[name] = System(source, columns, system.space, noise)
     rows = _left(design.rows, keep) if kind == "inputs" else design.rows
     return found, design._replace(rows=rows)
 
@@ -352,6 +355,66 @@ def literal_axes(
             deviations[at[enough], unit] = left * (without - found.values[at[enough]])
         axes[kind] = Axis(deviations)
     return axes
+
+# %% ../../nbs/98_choice.ipynb #a3f0b4c7
+FLIPS = 8  # signs that stand for the noise of two trials, for rows and for columns
+
+
+def trial_axis(
+    systems: dict,  # name -> `System`
+    words: tuple,  # of each value
+    design: Design,  # what is known of the rows
+    found: Reduced,  # with the values
+) -> dict:  # {"trials": `Axis`}, or empty where the other axes tell all of the noise
+    "What other noise would do, where a finite population takes the noise out of an axis."
+    counts = {system.source.shape[0] for system in systems.values()}
+    if max(counts) == 1 or not any(design.population(systems).values()):
+        return {}
+    least = min(T for T in counts if T > 1)
+    ways = _other_trials(systems, least) if least > 2 else _flipped_noise(systems)
+    run = lambda these: reduce(these, words, "all_cycles", design, rng=_DRAWS(), runs=None)
+    deviations = np.array([run(these).values - found.values for these in ways]).T
+    if least > 2:
+        return {"trials": Axis(deviations)}
+    halves = np.split(deviations, 2, axis=1)  # by rows, by columns
+    sizes = [(part**2).mean(axis=1, keepdims=True) for part in halves]
+    larger = np.where(sizes[0] > sizes[1], *halves)
+    N = 2 * FLIPS
+    scale = math.sqrt(N / (2 * FLIPS * (N - 1)))
+    return {"trials": Axis(scale * np.concatenate([larger, -larger], axis=1))}
+
+
+def _other_trials(systems, count):
+    "The systems without one trial after the other."
+    for t in range(count):
+        yield {
+            name: system._replace(source=_picked(system.source, t))
+            for name, system in systems.items()
+        }
+
+
+def _picked(source, t):
+    "A source without one of its trials; one that has a single trial as it is."
+    kept = [k for k in range(source.shape[0]) if k != t] or [0]
+    return replace(source, trials=source.trials[kept])
+
+
+def _flipped_noise(systems):
+    "The systems with noise of another sign for each row, then for each column."
+    rng = np.random.default_rng(0)
+    for axis in (1, 2):
+        for _ in range(FLIPS):
+            found = {}
+            for name, system in systems.items():
+                trials = system.source.trials
+                if len(trials) > 1:
+                    noise = (trials[:1] - trials[1:]) / math.sqrt(2)
+                    shape = [2, *(trials.shape[k] if k == axis else 1 for k in (1, 2))]
+                    signs = namespace(trials).asarray(rng.choice([-1.0, 1.0], size=shape))
+                    trials = trials + signs * noise
+                source = replace(system.source, trials=trials)
+                found[name] = system._replace(source=source)
+            yield found
 
 # %% ../../nbs/98_choice.ipynb #c0940354
 KEPT, LARGEST = 512, 64  # rows and columns at random, and largest rows, for the errors

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['SMALL', 'set_partitions', 'moebius', 'cycle', 'canonical', 'graph_terms', 'split_cycle', 'Layout', 'word_patterns',
            'WordWeights', 'word_weights', 'Units', 'elementary_symmetric', 'column_sums', 'shifted', 'layout_of',
-           'word_means', 'ready_matrices', 'counted_matrices', 'means_from_sums']
+           'word_means', 'measured', 'prepared', 'means_from_sums']
 
 # %% ../../nbs/07_partitions.ipynb #316d5e96
 import itertools
@@ -21,6 +21,8 @@ import numpy as np
 from .arrays import backend, finished, namespace, to_numpy
 from spectral_moments.engine.planner import (
     GraphSums,
+    Part,
+    Power,
     Same,
     Seen,
     Sides,
@@ -190,6 +192,8 @@ def _kinds(pattern, features):
 
 def _worth(label):
     "How many entries an edge counts for where columns sum to zero."
+    if isinstance(label, Power):
+        return label.power
     return 2 if isinstance(label, (Sized, Seen)) else 1
 
 
@@ -249,6 +253,8 @@ class Layout(NamedTuple):
     # "sized" for groups of unequal sizes, "seen" and "weighted" where entries are counted
     counted: bool = False  # whether entries are missing or have weights
     about_mean: bool = True  # whether columns are shifted to sum to zero before centring
+    trials: int = 1  # number of trials that can be told apart
+    noisy: tuple = ()  # systems whose noise has a known law
 
     def labels(self, word):
         "For each letter the labels of the matrices that leave and enter a row."
@@ -272,6 +278,37 @@ def _merge_weights(kinds, population):
     return found
 
 
+def _without_noise(pattern, layout):
+    "The pattern whose noise has mean zero: in other trials, or as an unbiased power."
+    degree = Counter(end for i, k, _ in pattern for end in (("row", i), ("column", k)))
+    most, system = max(degree.values()), dict((b, a) for a, b in layout.leaving)
+    if 2 < most <= layout.trials and not layout.counted:
+        colours = _edge_colours(pattern, most)
+        return tuple(
+            (i, k, Part(system.get(label, label), colour, most))
+            for (i, k, label), colour in zip(pattern, colours)
+        )
+    edges = Counter(pattern)
+    return tuple(
+        (i, k, Power(label, times) if label in layout.noisy and times > 1 else label)
+        for (i, k, label), times in edges.items()
+        for _ in range(1 if label in layout.noisy else times)
+    )
+
+
+def _edge_colours(edges, count, found=()):
+    "Numbers below `count` for the edges, different wherever two of them meet."
+    if len(found) == len(edges):
+        return found
+    i, k, _ = edges[len(found)]
+    used = {c for (j, l, _), c in zip(edges, found) if i == j or k == l}
+    for colour in (c for c in range(count) if c not in used):
+        whole = _edge_colours(edges, count, (*found, colour))
+        if whole is not None:
+            return whole
+    return None
+
+
 @lru_cache(maxsize=256)
 def word_patterns(
     word,  # tuple of names of systems
@@ -292,7 +329,7 @@ def word_patterns(
         merges = (_merge_weights(kinds, layout.population) for kinds in sides)
         for (p, a), (q, b) in itertools.product(*merges):
             merged = canonical([(p[i], q[k], label) for i, k, label in pattern])[0]
-            terms[merged] += coefficient * a * b
+            terms[_without_noise(merged, layout)] += coefficient * a * b
     return tuple((float(weight), pattern) for pattern, weight in terms.items())
 
 # %% ../../nbs/07_partitions.ipynb #ee57ef2c
@@ -474,6 +511,27 @@ def shifted(
     return found
 
 
+def _basic(label):
+    "The labels of the matrices that a label is made of."
+    if isinstance(label, UnitSum):
+        return [basic for part in label.labels for basic in _basic(part)]
+    return _basic(label.label) if isinstance(label, Sized) else [label]
+
+
+def _unbiased_power(label, pair, given, matrices):
+    "Entries to a power without the bias of their noise, columns shifted as `matrices`."
+    x, k, count = given[label.label], label.power, 1.0
+    if pair.counts is not None:
+        count = pair.counts[0]
+        x = x / (count + (count == 0))
+    shift = x - matrices[label.label] / (count + (count == 0))
+    each = [pair.noise(x, j) for j in range(1, k + 1)]
+    total = (-shift) ** k
+    for j, power in enumerate(each, 1):
+        total = total + math.comb(k, j) * (-shift) ** (k - j) * power
+    return total * count**k
+
+
 def layout_of(
     pairs,  # dict: system -> `Pair`
     spaces,  # dict: system -> kind of its columns
@@ -499,6 +557,8 @@ def layout_of(
         tuple(kind for kind, of in units.items() if of.groups is not None),
         companions,
         counted,
+        trials=min((pair.trials for pair in pairs.values()), default=1),
+        noisy=tuple(s for s, pair in pairs.items() if pair.noise is not None and s not in two),
     )
 
 
@@ -514,65 +574,85 @@ def word_means(
 ):  # `Means`
     "Means over all cycles of words, with rows and columns of distinct units."
     layout = layout_of(pairs, spaces, center=center, population=population, units=units)
+    graphs = word_weights(words, layout).graphs
     options = dict(features=layout.features)
     options["units"] = {kind: of.groups for kind, of in units.items()}
-    matrices = ready_matrices(pairs, layout)
-    counted = counted_matrices(pairs, matrices)
-    given = shifted(matrices, column_sums(matrices)) if center else matrices
-    total = lambda graphs, seeds, counts=False: _in_memory(
+    matrices = measured(pairs, layout, graphs)
+    means = column_sums(matrices) if center else {}
+    given, counted = prepared(pairs, matrices, means, graphs)
+    total = lambda seeds, counts=False: _in_memory(
         graph_sums(graphs, counted if counts else given, seeds, **options)
     )
     precision = _precision(pairs, given)
     return means_from_sums(words, layout, total, spaces, units, replicates, precision)
 
 
-def ready_matrices(
+def measured(
     pairs,  # dict: system -> `Pair`
     layout,  # `Layout`
+    graphs,  # of all words
 ):  # dict: label -> matrix
-    "The matrices that the graphs of a layout ask for."
+    "The matrices that graphs are made of, before the mean is removed."
     matrices = _matrices(pairs)
     if layout.companions in ("seen", "weighted"):
         marks = _matrices({s: _counts(pair) for s, pair in pairs.items()})
         matrices |= {Seen(label): x for label, x in marks.items()}
+    for d in sorted({label.parts for label in _asked(graphs) if isinstance(label, Part)}):
+        for system, pair in pairs.items():
+            parts = enumerate(pair.parts(d))
+            matrices |= {Part(system, k, d): x for k, x in parts}
     return matrices
 
 
-def counted_matrices(
+def _asked(graphs):
+    "The labels of all matrices that graphs are made of."
+    return {basic for graph in graphs for *_, label in graph for basic in _basic(label)}
+
+
+def prepared(
     pairs,  # dict: system -> `Pair`
-    labels,  # of all matrices
-):  # dict: label -> counts in its place; None: everything is counted once
-    "Counts in the place of the matrices."
+    matrices,  # of `measured`
+    means,  # `column_sums` of all rows; empty: the mean stays
+    graphs,  # of all words
+):  # (dict: label -> matrix, the same for counts; None: all are counted once)
+    "The matrices about their mean, with unbiased powers, and what counts them."
+    given = shifted(matrices, means)
+    for label in _asked(graphs):
+        if isinstance(label, Power):
+            pair = pairs[label.label]
+            given[label] = _unbiased_power(label, pair, matrices, given)
     if all(pair.counts is None for pair in pairs.values()):
-        return None
+        return given, None
     counted = _matrices({s: _counts(pair) for s, pair in pairs.items()})
-    return counted | {
-        label: counted[label.label] for label in labels if label not in counted
-    }
+    for label in given:
+        if label not in counted:
+            power = label.power if isinstance(label, Power) else 1
+            counted[label] = counted[label.label] ** power
+    return given, counted
 
 
 def means_from_sums(
     words,  # tuple of words
     layout,  # `Layout`
-    total,  # function (graphs, sets of weights, counts=False) -> `GraphSums` in memory
+    total,  # function (sets of weights, counts=False) -> `GraphSums` in memory
     spaces,  # dict: system -> kind of its columns
     units,  # dict: kind -> `Units`
     replicates,  # whether to give the estimates without each unit
     precision,  # relative rounding of the entries
 ):  # `Means`
     "Means over all cycles of words, from the sums of their graphs."
-    graphs, by_degree, coefficients, positions, rows = word_weights(words, layout)
+    _, by_degree, coefficients, positions, rows = word_weights(words, layout)
     sums = _with_companions(by_degree, positions, rows, units["inputs"])
     ways = [math.prod(units[k].ways(r) for k, r in term.items()) for term in positions]
     means = np.array([row / way if way else 0 * row for row, way in zip(sums, ways)])
     count = np.where(np.array(ways, dtype=object) > 0, 1.0, np.nan).astype(float)
     single, through = len(positions) == len(words), None  # each word is one mean
     if layout.counted:
-        through = total(graphs, means if replicates and single else (), counts=True)
+        through = total(means if replicates and single else (), counts=True)
         count, sizes = _combined(means, through.totals)
         count = np.where(np.array(count) > FEWEST * sizes, count, np.nan).astype(float)
     weights = coefficients @ np.nan_to_num(means / count[:, None])
-    found = total(graphs, weights if replicates else ())
+    found = total(weights if replicates else ())
     values, sizes = _combined(weights, found.totals)
     known = ~np.isnan(np.where(coefficients != 0, count, 0).sum(1))
     if backend(found.totals[0]) == "torch":
@@ -587,7 +667,7 @@ def means_from_sums(
     each = np.array(_combined(means, found.totals)[0], dtype=float) / count
     if layout.counted and not single:
         seeds = coefficients @ np.nan_to_num(means * (each / count)[:, None])
-        through = total(graphs, seeds, counts=True)
+        through = total(seeds, counts=True)
     without = {}
     for kind, of in units.items():
         visits = np.array([[_visits(word, kind, spaces)] for word in words], dtype=float)

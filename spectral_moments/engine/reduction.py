@@ -9,6 +9,7 @@ __all__ = ['PLAIN', 'FAMILIES', 'RUNS', 'PAIRINGS', 'Side', 'System', 'Design', 
 # %% ../../nbs/24_reduction.ipynb #0b8dcb59
 import itertools
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -44,6 +45,7 @@ class System(NamedTuple):
     source: object  # a source; all systems have the same rows
     columns: Side = Side()  # what is known of its columns
     space: str = "features"  # kind of its columns: distinct columns are those of one kind
+    noise: Callable = None  # function (x, k): entries of `source` to the power k, unbiased
 
 
 class Design(NamedTuple):
@@ -112,7 +114,7 @@ class Family(NamedTuple):
     highest: int = None  # highest order, None for any
     sampled: bool = True  # whether the rows are a sample; if not, all of them have a mean
     powers: bool = True  # whether it knows only powers of one system, m(1), m(2), ...
-    apart: tuple = ()  # what it keeps apart or knows of: "groups", "population"
+    apart: tuple = ()  # what it knows of: "groups", "population", "noise"
 
 # %% ../../nbs/24_reduction.ipynb #11318031
 def _all_cycles(systems, views, ask):
@@ -217,7 +219,7 @@ FAMILIES = {
         backward=(*_HERE, "dask"),
         highest=5,
         powers=False,
-        apart=("groups", "population"),
+        apart=("groups", "population", "noise"),
     ),
     "increasing": Family(_alone(_increasing), _walk_cost(3), backward=_HERE, ordered=True),
     "blocks": Family(
@@ -306,7 +308,7 @@ def draw_views(
     elif shuffled:
         first = rng.permutation(P)
     views = {}
-    for name, (source, columns, _) in systems.items():
+    for name, (source, columns, _, noise) in systems.items():
         order, column_edges = orders.get(name), None
         if blocked and columns.groups is not None:
             order, column_edges = _in_line(_members(columns.groups, rng))
@@ -315,7 +317,8 @@ def draw_views(
         known = any(side.weights is not None for side in (rows, columns))
         weights = (rows.weights, columns.weights) if known else None
         half = halves and halves[source.shape[0]]
-        views[name] = View(first, partners, order, half, weights, row_edges, column_edges)
+        edges = row_edges, column_edges
+        views[name] = View(first, partners, order, half, weights, *edges, noise)
     return views
 
 
@@ -359,7 +362,7 @@ def _collect(axes, found, views, systems, design):
     for order in [view.rows] if view.partners is None else [view.rows, view.partners]:
         place = _units(order, view.row_edges, design.rows.groups)
         axes["inputs"][:, place] += change["inputs"]
-    for name, (_, columns, space) in systems.items():
+    for name, (_, columns, space, _) in systems.items():
         if space in change:  # once for systems that share their columns
             place = _units(views[name].columns, views[name].column_edges, columns.groups)
             axes[space][:, place] += change.pop(space)
@@ -455,7 +458,9 @@ def layout(
     known = np.ones(1)
     counts = None if design.complete(systems) else (known, known)
     pairs = {
-        name: Pair(known, known if s.source.shape[0] == 1 else -known, counts)
+        name: Pair(known, known if s.source.shape[0] == 1 else -known, counts)._replace(
+            trials=s.source.shape[0], noise=s.noise
+        )
         for name, s in systems.items()
     }
     spaces = {name: system.space for name, system in systems.items()}

@@ -1,0 +1,114 @@
+"""Every doubt: when it is raised, what it names, and when it is not."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from spectral_moments import Linear, Stream, estimate
+from spectral_moments.diagnostics import data_notes, dominant_units, moment_notes
+from spectral_moments.engine.reduction import Axis
+from spectral_moments.engine.sources import open_source
+from spectral_moments.errors import usable
+
+NORMAL = np.random.default_rng(17).standard_normal((60, 40))
+
+
+def about(x, center=False, **options):
+    return " ".join(data_notes(open_source(x), center=center, **options))
+
+
+def test_nothing_to_say_of_ordinary_data():
+    rng = np.random.default_rng(14)
+    assert about(NORMAL) == about(rng.standard_normal((3, 60, 40))) == ""
+    assert about(np.where(rng.random((60, 40)) < 0.1, np.nan, NORMAL)) == ""
+
+
+def test_data_notes():
+    assert "mean over inputs" in about(NORMAL + 3) and about(NORMAL + 3, center=True) == ""
+    assert "constant" in about(np.ones((5, 5)))
+    walk = np.cumsum(np.random.default_rng(18).standard_normal((200, 10)), axis=0)
+    assert "neighbouring rows" in about(walk, center=True)
+    assert about(walk, center=True, ordered=False) == about(walk, True, grouped=True) == ""
+    assert "all trials are the same" in about(np.stack([NORMAL, NORMAL]))
+
+
+def test_rows_and_trials_are_named():
+    copied = np.vstack([NORMAL, NORMAL[:7]])
+    note = about(copied)
+    assert "7 of 67 rows are exact copies of others (rows 60, 61, 62, 63, 64, ...)" in note
+    assert about(copied, grouped=True) == ""
+    copied[3] = np.nan  # not seen at all, and not counted
+    assert "(rows 60, 61, 62, 64, 65, ...)" in about(copied)
+    noise = np.random.default_rng(19).standard_normal((3, 60, 40))
+    gains = NORMAL * np.array([2.0, 1.0, 4.0])[:, None, None] + noise
+    assert "trial 2 is 2.94 times as large as trial 1" in about(gains)
+
+
+def test_dominant_units():
+    rng = np.random.default_rng(6)
+    even = rng.standard_normal((2, 200))
+    assert dominant_units(Axis(even)) is None
+    even[1, 5] = 100
+    note = dominant_units(Axis(even), "inputs")
+    assert note.startswith("3 of 200 inputs carry 9") and "(numbers 5, " in note
+    many = np.r_[rng.standard_normal(990), rng.standard_normal(10) * 100][None]
+    note = dominant_units(Axis(many), "features")
+    assert "10 of 1000 features" in note and ", ...)" in note
+    for size in (1e-200, 1e200):  # no square leaves the range
+        assert dominant_units(Axis(size * even)) is not None
+    assert dominant_units(Axis(even[:, :30])) is None  # too few to tell
+    assert dominant_units(Axis(even, np.full(200, 9.0))) is None  # a sample of them
+    assert dominant_units(Axis(np.full((1, 60), np.nan))) is None
+    assert dominant_units(Axis(np.zeros((2, 60)))) is None
+
+
+def test_what_is_known_is_not_doubted():
+    """All columns are there: none can be missing, however much one of them carries."""
+    phi = Linear(4).sample(60, 80, random_state=1)
+    phi[:, 7] *= 8
+    notes = lambda **options: estimate(phi, 2, **options).notes
+    carried = lambda **options: [x for x in notes(**options) if "features carry" in x]
+    assert "(numbers 7," in carried()[0]
+    assert carried(population=(None, 80)) == []
+
+
+LABELS = [f"m({n})" for n in range(1, 9)]
+
+
+def test_moment_notes():
+    values, errors = [1.0, 0.5, -0.3, 0.1, np.nan], [0.1, 0.25, 0.1, 0.2, 0.1]
+    notes = moment_notes(LABELS[:5], values, errors, usable(values, errors))
+    assert [note.split(":")[0] for note in notes] == [
+        "m(5)",
+        "m(3) = -0.3",
+        "relative standard errors not below one half (m(2)",
+    ]
+    assert moment_notes(LABELS[:1], [1.0], [0.1], [True]) == []
+    values, errors = [1.0, 0.5, 0.3], [0.1, 0.4, 0.01]
+    notes = moment_notes(LABELS[:3], values, errors, usable(values, errors))
+    assert notes[1] == "m(3): not usable, because a lower order is not"
+
+
+@given(st.lists(st.tuples(st.floats(-2, 2), st.floats(0, 2)), min_size=1, max_size=7))
+def test_every_unusable_order_is_named_once(pairs):
+    values, errors = np.array(pairs).T
+    good = usable(values, errors)
+    said = " ".join(moment_notes(LABELS[: len(values)], values, errors, good))
+    assert [said.count(label) for label in LABELS[: len(good)]] == (~good * 1).tolist()
+
+
+@pytest.mark.parametrize("result", ["estimate", "stream"])
+def test_a_doubt_is_said_once(result):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        if result == "estimate":
+            found = estimate(NORMAL[:12] + 9, 4, center=False)
+        else:
+            stream = Stream(40, 4)
+            stream.update(NORMAL[:12] + 9)
+            found = stream.estimate()
+    assert any("mean over inputs" in note for note in found.notes)
+    assert len(found.notes) == len(set(found.notes))
