@@ -176,6 +176,12 @@ def plan(
     _check_options(systems, max(map(len, words)), name, design)
     pairs = design.center and (name == "auto" or FAMILIES[name].sampled)
     _check_sizes(systems, words, design, pairs)
+    if name == "sums" and not within_reach(systems, words, name, design):
+        raise ArgumentError(
+            "method",
+            "method = 'sums' cannot give these orders with groups, gaps or weights; use "
+            "'auto', or lower n_max",
+        )
     grouped = any(of.groups is not None for of in design.units(systems).values())
     # the inner loop of increasing cycles would take a tensor from its device
     tensor = any(system.source.backend == "torch" for system in systems.values())

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SHORT', 'LONG', 'PASS', 'BLOCK', 'LARGEST', 'Node', 'Same', 'UnitSum', 'Sized', 'Part', 'Power', 'Seen', 'Sides',
-           'make_plan', 'GraphSums', 'transposed', 'graph_sums', 'plan_cost', 'Open', 'open_sums']
+           'make_plan', 'GraphSums', 'transposed', 'graph_sums', 'plan_cost', 'Open', 'matrix_of', 'open_sums']
 
 # %% ../../nbs/20_planner.ipynb #a138a89f
 import math
@@ -635,6 +635,15 @@ def _open_plan(graphs, sides):
         outputs.append(_reduced(table, edges, _needed(table, outputs), keep=keep))
     order = sorted(_needed(table, outputs))
     return _Plan(table, tuple(outputs), {(): _with_last_uses(table, order, (), outputs)})
+
+
+def matrix_of(
+    label,  # of an edge
+    matrices,  # dict: label -> matrix
+    units=None,  # dict: kind -> number of the unit of each row or column
+):  # matrix
+    "The matrix of a label, made if it is not given."
+    return _Given(matrices, units or {}).matrix(label)
 
 
 def open_sums(

@@ -23,6 +23,7 @@ from .graphs import Units, layout_of, word_means, word_weights
 from .planner import plan_cost
 from ..teaching.naive_moments import naive_sums, plain_means
 from .sketch import sketch_means
+from .sums import row_plan, summed_means
 from ..errors import normal_units
 from .sources import Pair, View, gathered, ratio_means
 
@@ -106,7 +107,8 @@ class Family(NamedTuple):
     means: object  # function (systems, views, request) -> `Means` of the words
     cost: object  # function (words, layout, lengths) -> multiply-adds of one view
     reach: object = lambda center, counted, grouped: 0 if center else None  # highest order
-    # that it sums itself, None for any; beyond, the mean is removed by random pairs
+    # that it sums itself, None for any; beyond, the mean is removed by random pairs;
+    # `grouped`: which of "rows" and "columns" are
     backward: tuple = ()  # backends where it gives the estimates without each unit
     ordered: bool = False  # whether the order of rows and columns matters
     honest: bool = True  # whether its jackknife speaks of the moments: not if biased
@@ -128,6 +130,13 @@ def _all_cycles(systems, views, ask):
         center=ask.center,
         replicates=ask.replicates,
     )
+
+
+def _sums(systems, views, ask):
+    "The same from sums over rows, read in pieces."
+    known, _ = layout(systems, ask.design)
+    options = dict(layout=known, units=ask.design.units(systems))
+    return summed_means(systems, views, ask.words, replicates=ask.replicates, **options)
 
 
 def _alone(means):
@@ -195,6 +204,13 @@ def _graph_cost(words, layout, lengths):
     return plan_cost(graphs, lengths, layout.features)
 
 
+def _sums_cost(words, layout, lengths):
+    "What sums over rows cost: a product of the columns for each matrix of them."
+    opens = row_plan(word_weights(words, layout).graphs, layout.features)[1]
+    P, Q = lengths["inputs"], max(n for kind, n in lengths.items() if kind != "inputs")
+    return float(sum(len(of.legs) == 2 for of in opens)) * (P + 3 * Q) * Q**2
+
+
 def _walk_cost(pace):
     "What a walk over all rows costs; `pace`: of matrix products over that of its loop."
     cost = lambda n, P, Q: 2.0 * pace * n * min(P, Q) ** 2 * max(P, Q)
@@ -214,10 +230,21 @@ FAMILIES = {
         _all_cycles,
         _graph_cost,
         reach=lambda center, counted, grouped: (
-            4 - (counted or grouped) if center else 5 - grouped
+            4 - bool(counted or grouped) if center else 5 - bool(grouped)
         ),
         backward=(*_HERE, "dask"),
         highest=5,
+        powers=False,
+        apart=("groups", "population", "noise"),
+    ),
+    "sums": Family(
+        _sums,
+        _sums_cost,
+        reach=lambda center, counted, grouped: (
+            1 if len(grouped) > 1 else 2 if center and (counted or "rows" in grouped) else 3
+        ),
+        backward=(*_HERE, "dask"),
+        highest=3,
         powers=False,
         apart=("groups", "population", "noise"),
     ),
@@ -441,8 +468,9 @@ def within_reach(
     design=PLAIN,  # what is known of the rows
 ) -> bool:
     "Whether a family sums these words itself, without random pairs of rows."
-    groups = [design.rows.groups, *(s.columns.groups for s in systems.values())]
-    grouped = any(labels is not None for labels in groups)
+    columns = any(s.columns.groups is not None for s in systems.values())
+    given = {"rows": design.rows.groups is not None, "columns": columns}
+    grouped = {side for side, known in given.items() if known}
     counted = not design.complete(systems)
     reach = FAMILIES[name].reach(design.center, counted, grouped)
     return reach is None or max(map(len, words)) <= reach
@@ -457,9 +485,11 @@ def layout(
     lengths = {kind: of.size for kind, of in units.items()}
     known = np.ones(1)
     counts = None if design.complete(systems) else (known, known)
+    sides = [design.rows, *(system.columns for system in systems.values())]
+    binary = all(side.weights is None for side in sides)
     pairs = {
         name: Pair(known, known if s.source.shape[0] == 1 else -known, counts)._replace(
-            trials=s.source.shape[0], noise=s.noise
+            binary=binary, trials=s.source.shape[0] if counts is None else 1, noise=s.noise
         )
         for name, s in systems.items()
     }
