@@ -23,7 +23,7 @@ from .graphs import Units, layout_of, word_means, word_weights
 from .planner import plan_cost
 from ..teaching.naive_moments import naive_sums, plain_means
 from .sketch import sketch_means
-from .sums import row_plan, summed_means
+from .sums import KEPT, row_plan, summed_means
 from ..errors import normal_units
 from .sources import Pair, View, gathered, ratio_means
 
@@ -134,7 +134,9 @@ def _all_cycles(systems, views, ask):
 
 def _sums(systems, views, ask):
     "The same from sums over rows, read in pieces."
-    known, _ = layout(systems, ask.design)
+    known, lengths = layout(systems, ask.design)
+    if lengths["inputs"] <= KEPT:
+        return _all_cycles(systems, views, ask)
     options = dict(layout=known, units=ask.design.units(systems))
     return summed_means(systems, views, ask.words, replicates=ask.replicates, **options)
 
