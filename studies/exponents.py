@@ -7,12 +7,13 @@ the matrices of other laws were drawn anew. Takes about an hour on one core.
 """
 
 import warnings
+from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 
 import spectral_moments as sm
+from spectral_moments.results import from_moments
 
 SEED = 7219
 FEW = 60  # matrices of each case for all fits but the first
@@ -85,8 +86,7 @@ def kept(phi, index, n_max, method="auto"):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", sm.EstimateWarning)
         est = sm.estimate(phi, n_max, **options)
-    sides = dict(rows=est.stderr_rows, columns=est.stderr_columns)
-    return dict(values=est.values, covariance=est.covariance, methods=est.methods, **sides)
+    return dict(values=est.values, covariance=est.covariance, methods=est.methods)
 
 
 def draw(case, seed, index):
@@ -201,10 +201,8 @@ def draw_other(name, seed, index):
 
 def as_estimate(part, shape):
     "What was kept, as the fit takes it."
-    m, C = np.array(part["values"]), np.array(part["covariance"])
-    sides = {f"stderr_{side}": np.array(part[side]) for side in ("rows", "columns")}
-    known = dict(methods=part["methods"], shape=shape, **sides)
-    return SimpleNamespace(values=m, stderr=np.sqrt(C.diagonal()), covariance=C, **known)
+    est = from_moments(part["values"], covariance=np.array(part["covariance"]), shape=shape)
+    return replace(est, methods=part["methods"])
 
 
 def rejections(name, part, _):

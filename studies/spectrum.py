@@ -7,9 +7,8 @@ Takes about five minutes on one core.
 from types import SimpleNamespace
 
 import numpy as np
-import scipy
 
-from spectral_moments.estimation import increasing, kong_valiant
+from spectral_moments.estimation import estimate, increasing, kong_valiant
 from spectral_moments.spectrum.moment_problem import (
     constant_eigenvalues,
     effective_dimension,
@@ -17,8 +16,6 @@ from spectral_moments.spectrum.moment_problem import (
     recovery_bound,
 )
 from spectral_moments.processes import RBF, Linear, power_sums
-from spectral_moments.engine.reduction import jackknife_covariance, reduce
-from spectral_moments.engine.sources import Source
 from spectral_moments.spectrum.feasible import participation_ratio, recover_eigenvalues
 
 SEED = 2028
@@ -72,14 +69,10 @@ PROCESSES = {
 }
 
 
-class Estimate:
-    "Moments with their covariance."
-
-    def __init__(self, phi, n_max):
-        self.values = increasing(phi, n_max, n_jobs=1)
-        found = reduce(Source(phi[None]), "increasing", n_max, runs=0, replicates=True)
-        self.covariance = sum(map(jackknife_covariance, (found.rows, found.columns)))
-        self.stderr = np.sqrt(self.covariance.diagonal())
+def cycles(phi, n_max):
+    "Increasing cycles in the one order in which rows and columns come, with errors."
+    options = dict(method="increasing", n_permutations=0, center=False, n_jobs=1)
+    return estimate(phi, n_max, **options)
 
 
 def summary(found, truth):
@@ -103,7 +96,7 @@ def panel(base, name, shape, count, upper, n_matrices):
     found, moments = {}, []
     for index in range(n_matrices):
         phi = process.sample(*shape, np.random.default_rng([base, number, index]))
-        est = Estimate(phi, ORDERS)
+        est = cycles(phi, ORDERS)
         moments.append(est.values)
         spectrum = np.linalg.svd(phi, compute_uv=False) ** 2 / phi.size
         fit = dict(count=count, upper=upper)
@@ -235,18 +228,18 @@ def covered(bounds, truth):
 def coverage(base, process, shape, seed, *, level, ridges, n_matrices):
     "How often bounds and intervals hold the truth."
     eigenvalues = process.eigenvalues(20 if isinstance(process, Linear) else 20000)
-    m, norm, z = process.moments(2), eigenvalues[0], scipy.special.ndtri((1 + level) / 2)
+    m, norm = process.moments(2), eigenvalues[0]
     norms, dimensions, ratios = [], {r: [] for r in ridges}, {False: [], True: []}
     for index in range(n_matrices):
         phi = process.sample(*shape, np.random.default_rng([base, seed, index]))
-        est = Estimate(phi, 5)
+        est = cycles(phi, 5)
         norms.append(operator_norm(est, level=level))
         for r in ridges:
             bounds = effective_dimension(est, r * norm, level=level)
             dimensions[r].append(bounds)
         for center, found in ratios.items():
-            value, error = participation_ratio(phi, center=center)
-            found.append([value - z * error, value + z * error, value, error])
+            ratio = participation_ratio(phi, center=center)
+            found.append([*ratio.interval(level), ratio.value, ratio.stderr])
     result = {"operator_norm": covered(norms, norm), "effective_dimension": {}}
     for r, bounds in dimensions.items():
         truth = (eigenvalues / (eigenvalues + r * norm)).sum()

@@ -192,6 +192,8 @@ LIBRARIES = {}  # a type, or the name of a package: `Library`
 
 def _library(x):
     "The library of an array; nothing is imported to find out."
+    if type(x) in (np.ndarray, np.float64, float):
+        return _NUMPY
     for kind in type(x).__mro__:
         package = kind.__module__.partition(".")[0]
         for key in (kind, package):

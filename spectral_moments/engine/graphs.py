@@ -597,14 +597,15 @@ def measured(
     if layout.companions in ("seen", "weighted"):
         marks = _matrices({s: _counts(pair) for s, pair in pairs.items()})
         matrices |= {Seen(label): x for label, x in marks.items()}
-    for d in sorted({label.parts for label in _asked(graphs) if isinstance(label, Part)}):
+    for d in sorted({label.parts for label in _labels(graphs) if isinstance(label, Part)}):
         for system, pair in pairs.items():
             parts = enumerate(pair.parts(d))
             matrices |= {Part(system, k, d): x for k, x in parts}
     return matrices
 
 
-def _asked(graphs):
+@lru_cache(maxsize=64)
+def _labels(graphs):
     "The labels of all matrices that graphs are made of."
     return {basic for graph in graphs for *_, label in graph for basic in _basic(label)}
 
@@ -617,7 +618,7 @@ def prepared(
 ):  # (dict: label -> matrix, the same for counts; None: all are counted once)
     "The matrices about their mean, with unbiased powers, and what counts them."
     given = shifted(matrices, means)
-    for label in _asked(graphs):
+    for label in _labels(graphs):
         if isinstance(label, Power):
             pair = pairs[label.label]
             given[label] = _unbiased_power(label, pair, matrices, given)

@@ -436,7 +436,7 @@ def _pull(plan, loop, values, given):
     "Take derivatives through one loop, backwards; return shares by kind."
     nodes, shares = plan.table.nodes, {}
     for i, _ in reversed(plan.steps[loop]):
-        if i not in given or not nodes[i].args:  # nobody asks for derivatives by masks
+        if i not in given:
             continue
         args, operands = nodes[i].args, _operands(plan, values, i)
         adjoint = _ADJOINTS[nodes[i].op]
@@ -447,7 +447,8 @@ def _pull(plan, loop, values, given):
         parts = adjoint([b.degree > 0 for b in below], given.pop(i), values[i], *operands)
         for arg, node, part in zip(args, below, parts, strict=True):
             if not node.degree:
-                _put(given, max(arg, ~arg), part if arg >= 0 else part.T)
+                if node.args:  # nobody asks for derivatives by masks
+                    _put(given, max(arg, ~arg), part if arg >= 0 else part.T)
                 continue
             for side, x in zip(node.sides, part if arg >= 0 else part[::-1]):
                 _put(shares, side, node.degree * x)
@@ -478,7 +479,9 @@ def _turn_back(plan, loop, values, weights, outer, shares, own):
     if not given:
         return
     found = _pull(plan, loop, values, given)
-    own.append(found.pop(BLOCK))
+    first = next(i for i, _ in plan.steps[loop] if not plan.table.nodes[i].args)
+    nothing = 0 * values[first].sum(0)  # of rows that are only seen
+    own.append(found.pop(BLOCK, nothing))
     for known, new in ((shares, found), (outer, given)):
         for key, x in new.items():
             _put(known, key, x)
