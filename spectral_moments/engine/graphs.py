@@ -459,6 +459,9 @@ def _in_memory(found):
 
 def _combined(weights, totals):
     "Weighted sums of graph sums, of whatever kind of number, and the sizes of their terms."
+    if isinstance(totals[0], np.floating):
+        terms = weights * np.array(totals)
+        return list(terms.sum(1)), abs(terms).sum(1).astype(float)
     rows = [[w * x for w, x in zip(row, totals) if w] for row in weights]
     size = lambda x: abs(float(to_numpy(x)))
     return [sum(row) for row in rows], np.array([sum(map(size, row)) for row in rows])

@@ -189,7 +189,8 @@ def derivatives(
         for k, (factor, columns) in enumerate(term):
             if isinstance(factor, Open):
                 others = [(arrays[f], c) for f, c in (*term[:k], *term[k + 1 :])]
-                others += [(np.ones(len(arrays[factor])), columns)] * (len(columns) == 1)
+                if len(columns) == 1:  # where no other sum has this column
+                    others.append((np.ones(len(arrays[factor])), columns))
                 found[factor] = found.get(factor, 0) + weight * _product(others, columns)
     return found
 
