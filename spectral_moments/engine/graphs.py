@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['SMALL', 'set_partitions', 'moebius', 'cycle', 'canonical', 'graph_terms', 'split_cycle', 'Layout', 'word_patterns',
            'WordWeights', 'word_weights', 'Units', 'elementary_symmetric', 'column_sums', 'shifted', 'layout_of',
-           'word_means', 'measured', 'prepared', 'means_from_sums']
+           'word_means', 'measured', 'graph_labels', 'prepared', 'means_from_sums']
 
 # %% ../../nbs/07_partitions.ipynb #316d5e96
 import itertools
@@ -600,7 +600,7 @@ def measured(
     if layout.companions in ("seen", "weighted"):
         marks = _matrices({s: _counts(pair) for s, pair in pairs.items()})
         matrices |= {Seen(label): x for label, x in marks.items()}
-    for d in sorted({label.parts for label in _labels(graphs) if isinstance(label, Part)}):
+    for d in sorted({label.parts for label in graph_labels(graphs) if isinstance(label, Part)}):
         for system, pair in pairs.items():
             parts = enumerate(pair.parts(d))
             matrices |= {Part(system, k, d): x for k, x in parts}
@@ -608,7 +608,9 @@ def measured(
 
 
 @lru_cache(maxsize=64)
-def _labels(graphs):
+def graph_labels(
+    graphs,  # tuple of graphs
+):  # set of labels
     "The labels of all matrices that graphs are made of."
     return {basic for graph in graphs for *_, label in graph for basic in _basic(label)}
 
@@ -621,7 +623,7 @@ def prepared(
 ):  # (dict: label -> matrix, the same for counts; None: all are counted once)
     "The matrices about their mean, with unbiased powers, and what counts them."
     given = shifted(matrices, means)
-    for label in _labels(graphs):
+    for label in graph_labels(graphs):
         if isinstance(label, Power):
             pair = pairs[label.label]
             given[label] = _unbiased_power(label, pair, matrices, given)

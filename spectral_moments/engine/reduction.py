@@ -23,7 +23,7 @@ from .graphs import Units, layout_of, word_means, word_weights
 from .planner import plan_cost
 from ..teaching.naive_moments import naive_sums, plain_means
 from .sketch import sketch_means
-from .sums import KEPT, row_plan, summed_means
+from .sums import KEPT, highest_order, row_plan, summed_means
 from ..errors import normal_units
 from .sources import Pair, View, gathered, ratio_means
 
@@ -242,9 +242,7 @@ FAMILIES = {
     "sums": Family(
         _sums,
         _sums_cost,
-        reach=lambda center, counted, grouped: (
-            1 if len(grouped) > 1 else 2 if center and (counted or "rows" in grouped) else 3
-        ),
+        reach=highest_order,
         backward=(*_HERE, "dask"),
         highest=3,
         powers=False,
