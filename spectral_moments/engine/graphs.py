@@ -689,7 +689,7 @@ def means_from_sums(
         loses = layout.center and kind == "inputs"
         some = visits, values[:, None], mine, expected, share
         without[kind] = _without(*some, of.count, loses)
-    return result._replace(without=without)
+    return result._replace(without=without, noise=found.noise)
 
 
 def _with_companions(by_degree, positions, rows, of):

@@ -462,6 +462,7 @@ class GraphSums(NamedTuple):
 
     totals: list  # the sum of each graph
     shares: list  # for each set of weights, by kind: sums of matrix times gradient
+    noise: object = None  # covariance of the weighted sums; None: they are exact
 
 
 def _seeds(plan, weights, loop):

@@ -451,7 +451,7 @@ def reduce(
                 share *= math.sqrt(views / (views + 1))
             axes[kind] = Axis(x * share)
         if noise is not None:
-            axes["probes"] = Axis(normal_units(noise / (run + 1) ** 2))
+            axes["probes" if family.noisy else "kept rows"] = Axis(normal_units(noise / (run + 1) ** 2))
         result = Reduced(values, axes, rounding)
         if advance:
             advance()

@@ -38,11 +38,13 @@ from spectral_moments.engine.sums import (
     derivatives,
     graph_total,
     highest_order,
+    kept_noise,
     kept_rows,
     leg_shares,
     row_plan,
     row_sums,
 )
+from ..errors import normal_units
 from ..io.files import atomic_write, zipped_array
 from ..results import Estimate, answer, power_words
 
@@ -411,6 +413,8 @@ def _answer(stream, stderr):
         axes["features"] = Axis(axes["features"].deviations * math.sqrt(1 - seen))
         weights = None if complete else state.weights
         axes["inputs"] = axes["inputs"]._replace(stands_for=weights)
+    if means.noise is not None:
+        axes["kept rows"] = Axis(normal_units(means.noise))
     found = Reduced(means.values, axes, means.rounding)
     design = Design(stream.center, Side(groups=state.unit if grouped else None))
     systems = {"phi": System(source, Side(population=stream.population))}
@@ -427,7 +431,7 @@ def _total(stream, source):
     state, kind = stream._state, stream._kind
     terms, graphs = row_plan(_graphs(stream, kind))
     work, weights = _work(stream, kind, state.exponent), state.weights
-    piece, kept = Piece(slice(None), {"phi": _view(kind[0])}), None
+    piece = Piece(slice(None), {"phi": _view(kind[0])})
     pairs, given = work.measured(piece, [source.take(slice(None))])
     both = prepared(pairs, given, work.means, work.graphs)
 
@@ -438,7 +442,9 @@ def _total(stream, source):
             kept = kept_rows(both[0], weights[state.unit], arrays, stream.n_rows)
         totals = [graph_total(term, arrays, kept) for term in terms]
         slopes = [derivatives(terms, w, arrays) for w in seeds]
-        return GraphSums(totals, _shares(state, graphs, both[counts], arrays, slopes, kind))
+        shares = _shares(state, graphs, both[counts], arrays, slopes, kind)
+        noise = kept_noise(terms, seeds, arrays, kept) if len(seeds) else None
+        return GraphSums(totals, shares, noise)
 
     return total
 
