@@ -22,7 +22,7 @@ from .io.files import load_matrix as load_matrix
 from .io.files import row_batches as row_batches
 from .networks import record as record
 from .engine.sources import Recording as Recording
-from .networks import watch as watch
+from .networks import Watch as watch
 from .networks import Watch as Watch
 from .networks import LayerDimensions as LayerDimensions
 from .networks import inverse_dimension as inverse_dimension

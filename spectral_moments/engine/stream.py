@@ -197,7 +197,7 @@ class Stream:
     def _kind_of(self, T, grouped, gaps):
         "What batches share: number of trials, whether there are groups, and gaps."
         if self._kind is None:
-            most = highest_order(self.center, gaps, {"rows"} if grouped else set())
+            most = highest_order(self.center, gaps, grouped)
             if self.n_max > most:
                 raise ArgumentError(
                     "n_max",

@@ -227,12 +227,12 @@ def leg_shares(
 def highest_order(
     center,  # whether the mean over the rows is removed
     counted,  # whether entries are missing or have weights
-    grouped,  # which of "rows" and "columns" are
+    grouped,  # how many of rows and columns are
 ) -> int:
     "The highest order that sums over rows give."
-    if len(grouped) > 1 or (center and counted and grouped):
+    if grouped > 1 or (center and counted and grouped):
         return 1
-    return 2 if center and (counted or "rows" in grouped) else 3
+    return 2 if center and (counted or grouped) else 3
 
 
 @lru_cache(maxsize=64)

@@ -367,7 +367,7 @@ def _plot(result, data, arguments):
 
         ax = Figure(figsize=(5, 3.6), layout="constrained").subplots()
         if arguments.dimension and data is not None and min(data.shape[-2:]) >= 40:
-            from spectral_moments.spectrum.sweeps import dimension_sweep
+            from spectral_moments.spectrum.submatrices import dimension_sweep
 
             options = dict(center=arguments.center, random_state=arguments.random_state)
             dimension_sweep(data, n_draws=20, **options).plot(ax)
