@@ -464,7 +464,7 @@ def map_parts(
 ):  # list of results, or their sum
     "`function` of every piece of the rows, where it lies, and the sum of the results."
     parts = [piece.rows for piece in pieces]
-    blocks = zip(*(_library(x.trials).pieces(x, parts) for x in sources))
+    blocks = zip(*(library(x.trials).pieces(x, parts) for x in sources))
     if all(source.backend != "dask" for source in sources):
         found = (function(shared, piece, *x) for piece, x in zip(pieces, blocks))
         return list(found) if add is None else _folded(found, add)
