@@ -34,12 +34,17 @@ GAPS = np.where(RNG.random(PHI.shape) < 0.1, np.nan, PHI)
 GROUPS = np.repeat(np.arange(100), 4)
 
 
+@pytest.fixture(autouse=True)
+def no_deletions(monkeypatch):
+    "Errors by the derivative, as a stream has them."
+    monkeypatch.setattr("spectral_moments.engine.choice.LITERAL", 0)
+
+
 @pytest.fixture
 def few(monkeypatch):
     "So few rows are kept that the sums have to tell."
     monkeypatch.setattr(module, "SAMPLE", 160)
     monkeypatch.setattr(module, "LARGEST", 16)
-    monkeypatch.setattr("spectral_moments.engine.choice.LITERAL", 0)
 
 
 CASES = {
@@ -149,21 +154,18 @@ def test_origin_keeps_digits(few):
     np.testing.assert_allclose(values(kept)[:2], expected[:2], rtol=1e-8)
     with pytest.raises(ValueError, match="origin must be 8 finite numbers"):
         Stream(8, origin=[1.0])
-    with pytest.raises(ValueError, match="origin is .* here and .* in other"):
+    with pytest.raises(ValueError, match="(?s)origin is .* here and .* in other"):
         kept.merge(Stream(8))
 
 
 @pytest.mark.parametrize("power", [-400, -40, 40, 400])
 def test_any_scale(few, power):
-    expected = values(Stream(8).update(PHI))
-    stream = Stream(8)
+    expected, stream = values(Stream(8, 2).update(PHI)), Stream(8, 2)
     for batch in np.split(np.ldexp(PHI, power), 4):
         stream.update(batch)
-    scale = 2 * power * np.arange(1, 4)
-    known = abs(scale) < 1000
-    np.testing.assert_allclose(
-        values(stream)[known], np.ldexp(expected, scale)[known], rtol=1e-9
-    )
+    count = 1 if abs(power) > 200 else 2  # what doubles can hold
+    expected = np.ldexp(expected[:count], 2 * power * np.arange(1, 3)[:count])
+    np.testing.assert_allclose(values(stream)[:count], expected, rtol=1e-9)
 
 
 def test_batches_of_different_scales(few):
@@ -344,7 +346,6 @@ def test_arrays_of_another_kind(saved, number, change):
         dict(n_max=0),
         dict(n_max=True),
         dict(center="no"),
-        dict(center=False),
         dict(population=3),
         dict(origin=[1]),
         dict(origin=[float("nan")] * 9),

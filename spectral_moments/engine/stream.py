@@ -358,12 +358,13 @@ def _view(T):
 def _layout(stream, kind):
     "What the graphs have to know; means are not known before the end."
     T, grouped, gaps = kind
+    companions = "seen" if gaps else "sized" if grouped else ""
     return Layout(
         leaving=(("phi", "phi'"),) if T > 1 else (),
         center=stream.center,
         population=(("features", stream.population),) if stream.population else (),
         grouped=("inputs",) if grouped else (),
-        companions="" if not stream.center else "seen" if gaps else "sized" * grouped,
+        companions=companions if stream.center else "",
         counted=gaps,
         trials=1 if gaps else T,
         about_mean=False,
@@ -389,6 +390,9 @@ def _work(stream, kind, exponent):
     return Work(_layout(stream, kind), graphs, {"phi": kind[2]}, {}, means)
 
 # %% ../../nbs/25_stream.ipynb #d3d84fef
+_ORIGIN = "rounding may be due to large means: make the stream with an origin near them"
+
+
 def _answer(stream, stderr):
     "The estimate of a stream."
     state, (T, grouped, gaps), Q = stream._state, stream._kind, stream.n_features
@@ -422,7 +426,7 @@ def _answer(stream, stderr):
     found.values[lost] = np.nan
     settings = dict(center=stream.center, population=stream.population, method="stream")
     shapes = {"phi": (T, stream.n_rows, Q)}
-    options = dict(shapes=shapes, lost=lost, ordered=False)
+    options = dict(shapes=shapes, lost=lost, ordered=False, notes=[_ORIGIN] if lost.any() else [])
     return answer(found, systems, design, words, ["sums"] * len(words), settings, **options)
 
 

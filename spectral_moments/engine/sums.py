@@ -147,8 +147,9 @@ def _from_kept(term, arrays, kept):
     for several in product(*tensors):
         operands = [x for given, _ in several for x in given]
         rows = [10 + 10 * k for k, (_, drawn) in enumerate(several) if drawn]
-        weights = [(), kept.weights, kept.pairs][len(rows)]
-        operands += [(weights, tuple(rows))] * bool(rows) + rest
+        if rows:
+            operands.append((kept.weights if len(rows) == 1 else kept.pairs, tuple(rows)))
+        operands += rest
         each = [_product(operands, (row,)) for row in rows]
         total += each[0].sum() if rows else _product(operands)
         parts += sum(each)
