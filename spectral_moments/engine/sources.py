@@ -159,7 +159,8 @@ class Noise(NamedTuple):
         "The same for some rows (axis 1) or some columns (axis 2)."
         if np.ndim(self.parameter) <= 2 - axis:
             return self
-        return self._replace(parameter=np.take(self.parameter, keep, axis=axis - 3))
+        given = np.asarray(self.parameter)
+        return self._replace(parameter=given[keep] if axis == 1 else given[..., keep])
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +175,13 @@ class View:
     row_edges: np.ndarray = None  # where groups of rows begin and end; None: no groups
     column_edges: np.ndarray = None  # where groups of columns begin and end
     noise: Callable = None  # unbiased powers of entries whose noise has a known law
+
+    def part(self, rows):
+        "The same for some rows, given by themselves."
+        weights = self.weights
+        if weights is not None and weights[0] is not None:
+            weights = weights[0][rows], weights[1]
+        return replace(self, weights=weights, noise=self.noise and self.noise.part(1, rows))
 
     def shape(self, source):
         "Number of rows and columns of the pair."

@@ -205,7 +205,7 @@ def _batches(arguments):
 def _streamed(arguments, n_max, options):
     "The estimate of a stream of the rows."
     center, seed = options.pop("center"), options.pop("random_state")
-    jobs = options.pop("n_jobs", None)
+    options.pop("n_jobs", None)  # sums over rows use the threads of BLAS
     if options:
         flag = OPTIONS[next(iter(options))][0]
         raise ValueError(f"--stream: leave out {flag}, which needs all rows")
@@ -215,7 +215,7 @@ def _streamed(arguments, n_max, options):
         raise ValueError(f"{_names(arguments)[0]}: has no rows")
     about = dict(n_max=n_max, center=center, seed=seed, features=first.shape[-1])
     about["data"] = hashlib.sha256(first[..., :1, :].astype(float).tobytes()).hexdigest()
-    stream, start, saved = _begun(arguments.checkpoint, about, jobs), 0, time.monotonic()
+    stream, start, saved = _begun(arguments.checkpoint, about, first), 0, time.monotonic()
     try:
         for batch in chain([first], batches):
             stream.update(batch[..., max(stream.n_rows - start, 0) :, :])
@@ -229,15 +229,15 @@ def _streamed(arguments, n_max, options):
     return stream.estimate()
 
 # %% ../../nbs/27_command_line.ipynb #28e48acb
-def _begun(path, about, jobs):
+def _begun(path, about, first):
     "A new stream, or the one of a checkpoint of the same data and options."
-    from spectral_moments.engine.stream import Stream
+    from spectral_moments.engine.stream import Stream, origin_of
 
     if not path or not os.path.exists(path):
-        sizes, seed = (about["features"], about["n_max"]), about["seed"]
-        options = dict(center=about["center"], mergeable=False, random_state=seed)
-        return Stream(*sizes, n_jobs=jobs, **options)
-    stream = Stream.load(path, n_jobs=jobs)
+        options = dict(center=about["center"], random_state=about["seed"])
+        options["origin"] = origin_of(first)
+        return Stream(about["features"], about["n_max"], **options)
+    stream = Stream.load(path)
     try:
         with zipfile.ZipFile(path) as archive:
             known = dict(json.loads(archive.comment))
@@ -266,7 +266,8 @@ def _estimate(arguments):
     if arguments.plot:
         _check_plot(arguments.plot)
     options, data = _options(arguments), None
-    n_max = options.pop("n_max", 2 if arguments.dimension else 4)
+    usual = 2 if arguments.dimension else 3 if arguments.stream else 4
+    n_max = options.pop("n_max", usual)
     if arguments.stream:
         with _about(arguments):
             result = _streamed(arguments, n_max, options)
