@@ -10,6 +10,7 @@ from .estimation import estimate as estimate
 from .results import Estimate as Estimate
 from .results import EstimateWarning as EstimateWarning
 from .results import Quantity as Quantity
+from .results import from_moments as from_moments
 from .results import compare as compare
 from .results import Comparison as Comparison
 from .engine.stream import Stream as Stream
@@ -20,11 +21,11 @@ from .io.adapters import from_anndata as from_anndata
 from .io.files import load_matrix as load_matrix
 from .io.files import row_batches as row_batches
 from .networks import record as record
-from .networks import Activations as Activations
-from .networks import watch as watch
+from .engine.sources import Recording as Recording
+from .networks import Watch as watch
 from .networks import Watch as Watch
-from .networks import Dimensions as Dimensions
-from .networks import differentiable_dimension as differentiable_dimension
+from .networks import LayerDimensions as LayerDimensions
+from .networks import inverse_dimension as inverse_dimension
 from .noise import noise_check as noise_check
 from .noise import NoiseCheck as NoiseCheck
 from .noise import noise_moments as noise_moments
@@ -47,6 +48,7 @@ from .spectrum.feasible import feasible as feasible
 from .spectrum.feasible import recover_eigenvalues as recover_eigenvalues
 from .spectrum.feasible import renyi_dimension as renyi_dimension
 from .spectrum.feasible import participation_ratio as participation_ratio
+from .spectrum.feasible import plot_dimensions as plot_dimensions
 from .spectrum.moment_problem import Spectrum as Spectrum
 from .spectrum.moment_problem import eigenvalue_bounds as eigenvalue_bounds
 from .spectrum.moment_problem import spectral_bounds as spectral_bounds
@@ -58,9 +60,8 @@ from .spectrum.power_laws import compare_laws as compare_laws
 from .spectrum.power_laws import LawFit as LawFit
 from .spectrum.submatrices import subsample_check as subsample_check
 from .spectrum.submatrices import SubsampleCheck as SubsampleCheck
-from .spectrum.sweeps import dimension_sweep as dimension_sweep
-from .spectrum.sweeps import Sweep as Sweep
-from .spectrum.sweeps import plot_dimensions as plot_dimensions
+from .spectrum.submatrices import dimension_sweep as dimension_sweep
+from .spectrum.submatrices import Sweep as Sweep
 from .teaching.variance import variance_bound as variance_bound
 from . import sklearn as sklearn
 

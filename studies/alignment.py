@@ -14,14 +14,12 @@ from functools import partial
 import numpy as np
 
 from spectral_moments import EstimateWarning
-from spectral_moments.engine.cross import cross_table
 from spectral_moments.processes import LinearPair, RBFPair
 from spectral_moments.similarity import (
     alignment,
     plain_alignment,
     row_debiased_alignment,
 )
-from spectral_moments.engine.sources import open_source
 
 SEED = 2033
 PAIRS = {
@@ -44,28 +42,21 @@ SETTINGS = {
 KEYS = ("plain", "rows", "ratio", "corrected", "jackknife")
 
 
-def jackknifed(phi, psi):
+def jackknifed(estimate):
     "The ratio with its bias subtracted by the jackknife over rows and columns; or NaN."
-    sources = {"a": open_source(phi), "b": open_source(psi)}
-    words = [("a", "b"), ("a", "a"), ("b", "b")]
-    found = [cross_table(sources, [word], rng=None)[word] for word in words]
-    n, a, b = (one.value for one in found)
-    if not (a > 0 and b > 0):
-        return math.nan
-    cross, one, two = found
-    sides = [
-        [x.rows for x in found],
-        [cross.first, one.first, 0],
-        [cross.second, 0, two.first],
-    ]
-    ratio = value = n / math.sqrt(a * b)
-    for dn, da, db in sides:
-        square = (a + da) * (b + db)
-        if not np.all((np.asarray(a + da) > 0) & (np.asarray(b + db) > 0)):
-            return math.nan
-        each = (n + dn) / np.sqrt(square)
-        value += (len(each) - 1) * (ratio - each.mean())
-    return value
+    first, second = estimate.shapes
+    words = [(first, first), (first, second), (second, second)]
+    places = [estimate.words.index(word) for word in words]
+
+    def ratio(moments):
+        a, n, b = moments[places]
+        return np.where((a > 0) & (b > 0), n / np.sqrt(abs(a * b)), np.nan)
+
+    value = whole = ratio(estimate.values)
+    for axis in estimate.axes.values():
+        each = ratio(estimate.values[:, None] + axis.deviations)
+        value = value + (len(each) - 1) * (whole - each.mean())
+    return float(value)
 
 
 def draw(pair, shape, seed, index):
@@ -75,7 +66,7 @@ def draw(pair, shape, seed, index):
         warnings.simplefilter("ignore", EstimateWarning)
         found = alignment(phi, psi)
     others = plain_alignment(phi, psi), row_debiased_alignment(phi, psi)
-    return [*others, found.ratio, found.value, jackknifed(phi, psi), found.stderr]
+    return [*others, found.ratio, found.value, jackknifed(found.estimate), found.stderr]
 
 
 def summary(run, name, pair):

@@ -35,12 +35,12 @@ def products(n, P, Q):
     "Multiply-adds of the matrix products in the plan for all cycles up to order `n`."
     terms = [graph_terms(cycle(order)) for order in range(1, n + 1)]
     plan = make_plan(tuple(dict.fromkeys(graph for term in terms for graph, _ in term)))
-    length, total = {"R": P, "C": Q, "B": Q}, 0
+    length, total = {"inputs": P, "features": Q, "block": Q}, 0
     for loop, steps in plan.steps.items():
         for node in (plan.table.nodes[i] for i, _ in steps):
             if node.op == "join":
-                axes = node.sides + plan.table.sides(node.args[0])[1]
-                total += math.prod(map(length.get, axes)) * (P if loop == "row" else 1)
+                axes = *node.sides, plan.table.sides(node.args[0])[1]
+                total += math.prod(map(length.get, axes)) * (length[loop[1]] if "single" in loop else 1)
     return total
 
 

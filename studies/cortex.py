@@ -10,6 +10,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 from dimensionality import participation_ratio
@@ -104,10 +105,9 @@ def sweeps(run, name, trials):
 
 def packed(est):
     "An estimate as JSON holds it, without the replicates."
-    keys = ("values", "stderr", "covariance", "stderr_rows", "stderr_columns")
-    plain = {key: np.asarray(getattr(est, key)).tolist() for key in keys}
-    about = dict(methods=est.methods, shape=est.shape, center=est.center, notes=est.notes)
-    return plain | about | {"dimension": list(est.dimension())}
+    plain = {"values": est.values, "stderr": est.stderr, "covariance": est.covariance}
+    about = dict(parts=est.parts, methods=est.methods, shape=est.shape, notes=est.notes)
+    return plain | about | {"dimension": est.dimension().to_dict()}
 
 
 def look(trials):
@@ -161,19 +161,14 @@ def choices(pair, objects):
     ]
     common = dict(center=True, random_state=0)
     found = [estimate(pair, 2, **common, **option).dimension() for option in options]
-    return [number for each in found for number in each]
-
-
-def parts(est):
-    "Dimension, and dimensions without each image and without each site."
-    return est.dimension().value, *(ratio(side) for side in est.replicates)
+    return [number for each in found for number in (each.value, each.stderr)]
 
 
 def difference(one, other):
     "Difference of two dimensions from the same images, and its error."
-    (a, rows_a, columns_a), (b, rows_b, columns_b) = map(parts, (one, other))
-    sides = rows_a - rows_b, columns_a, columns_b
-    return a - b, sum((len(x) - 1) * x.var() for x in sides) ** 0.5
+    axes = {"inputs": other.axes["inputs"], "other sites": other.axes["features"]}
+    found = one.dimension() - replace(other, call=one.call, axes=axes).dimension()
+    return found.value, found.stderr
 
 
 def answers(trials, objects):

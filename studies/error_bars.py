@@ -11,7 +11,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from spectral_moments import RBF, EstimateWarning, Linear, estimate
-from spectral_moments.errors import error_shape, few_carry, interval, usable
+from spectral_moments.diagnostics import dominant_units
+from spectral_moments.errors import error_shape, interval, usable
 
 SEED, N_MAX, LEVEL, N_STORED = 7, 5, 0.95, 3
 
@@ -118,15 +119,14 @@ SETTINGS = {
 
 def summary(found):
     "What the intervals need of one `Estimate`."
-    sides = [x - found.values[:, None] for x in found.replicates]
-    few = any(few_carry(side) is not None for side in sides)
-    return found.values, found.stderr, *error_shape(*sides), few
+    few = any(dominant_units(axis) is not None for axis in found.axes.values())
+    return found.values, found.stderr, *error_shape(found.axes), few
 
 
 def one_matrix(process, shape, seed, index):
     "Estimate, standard error, acceleration, degrees, and whether few carry the error."
     phi = PROCESSES[process].sample(*shape, np.random.default_rng([seed, index]))
-    return summary(estimate(phi, N_MAX, random_state=index, n_jobs=1))
+    return summary(estimate(phi, N_MAX, center=False, random_state=index, n_jobs=1))
 
 
 def root_interval(values, stderr, level):

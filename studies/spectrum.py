@@ -4,22 +4,17 @@ Writes results/spectrum.json, the figures and tables of the chapter on the spect
 Takes about five minutes on one core.
 """
 
-from types import SimpleNamespace
-
 import numpy as np
-import scipy
 
-from spectral_moments.estimation import increasing, kong_valiant
+from spectral_moments.estimation import estimate, increasing, kong_valiant
+from spectral_moments.processes import RBF, Linear, power_sums
+from spectral_moments.results import from_moments
+from spectral_moments.spectrum.feasible import participation_ratio, recover_eigenvalues
 from spectral_moments.spectrum.moment_problem import (
-    constant_eigenvalues,
     effective_dimension,
     operator_norm,
     recovery_bound,
 )
-from spectral_moments.processes import RBF, Linear, power_sums
-from spectral_moments.engine.reduction import jackknife_covariance, reduce
-from spectral_moments.engine.sources import Source
-from spectral_moments.spectrum.feasible import participation_ratio, recover_eigenvalues
 
 SEED = 2028
 ORDERS = 10
@@ -72,14 +67,16 @@ PROCESSES = {
 }
 
 
-class Estimate:
-    "Moments with their covariance."
+def increasing_estimate(phi, n_max):
+    "Moments of increasing cycles in the order given, with their errors."
+    return estimate(
+        phi, n_max, method="increasing", n_permutations=0, center=False, n_jobs=1
+    )
 
-    def __init__(self, phi, n_max):
-        self.values = increasing(phi, n_max, n_jobs=1)
-        found = reduce(Source(phi[None]), "increasing", n_max, runs=0, replicates=True)
-        self.covariance = sum(map(jackknife_covariance, (found.rows, found.columns)))
-        self.stderr = np.sqrt(self.covariance.diagonal())
+
+def constant_eigenvalues(m, count):
+    "The baseline: every eigenvalue is the mean m(1) / count."
+    return np.full(count, m[0] / count)
 
 
 def summary(found, truth):
@@ -103,7 +100,7 @@ def panel(base, name, shape, count, upper, n_matrices):
     found, moments = {}, []
     for index in range(n_matrices):
         phi = process.sample(*shape, np.random.default_rng([base, number, index]))
-        est = Estimate(phi, ORDERS)
+        est = increasing_estimate(phi, ORDERS)
         moments.append(est.values)
         spectrum = np.linalg.svd(phi, compute_uv=False) ** 2 / phi.size
         fit = dict(count=count, upper=upper)
@@ -151,7 +148,7 @@ def pooled(base, sizes, groups):
         result[size]["constant_error"] = summary(constant, truth)["error"]
         if size > 1:  # weights from the spread over the matrices
             errors = parts.std(axis=1, ddof=1) / np.sqrt(size)
-            pairs = (SimpleNamespace(values=m, stderr=e) for m, e in zip(means, errors))
+            pairs = map(from_moments, means, errors)
             found = [recover_eigenvalues(pair, 50, upper=0.1) for pair in pairs]
             result[size]["weighted"] = summary(found, truth)
     return result
@@ -235,18 +232,18 @@ def covered(bounds, truth):
 def coverage(base, process, shape, seed, *, level, ridges, n_matrices):
     "How often bounds and intervals hold the truth."
     eigenvalues = process.eigenvalues(20 if isinstance(process, Linear) else 20000)
-    m, norm, z = process.moments(2), eigenvalues[0], scipy.special.ndtri((1 + level) / 2)
+    m, norm = process.moments(2), eigenvalues[0]
     norms, dimensions, ratios = [], {r: [] for r in ridges}, {False: [], True: []}
     for index in range(n_matrices):
         phi = process.sample(*shape, np.random.default_rng([base, seed, index]))
-        est = Estimate(phi, 5)
+        est = increasing_estimate(phi, 5)
         norms.append(operator_norm(est, level=level))
         for r in ridges:
             bounds = effective_dimension(est, r * norm, level=level)
             dimensions[r].append(bounds)
         for center, found in ratios.items():
-            value, error = participation_ratio(phi, center=center)
-            found.append([value - z * error, value + z * error, value, error])
+            ratio = participation_ratio(phi, center=center)
+            found.append([*ratio.interval(level), ratio.value, ratio.stderr])
     result = {"operator_norm": covered(norms, norm), "effective_dimension": {}}
     for r, bounds in dimensions.items():
         truth = (eigenvalues / (eigenvalues + r * norm)).sum()

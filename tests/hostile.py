@@ -938,9 +938,10 @@ def main():
         child(given.child[0], *map(int, given.child[1:]))
         return 0
     sys.path.insert(0, str(ROOT))
-    from spectral_moments.io.files import Checkpoint, atomic_write
+    from conftest import load_study
+    from spectral_moments.io.files import atomic_write
 
-    store = Checkpoint(given.output.with_suffix(".partial"), {"batch": BATCH})
+    store = load_study("common").Checkpoint(given.output.with_suffix(".partial"), {"batch": BATCH})
     for which, share in SHARES.items():
         for first in range(0, round(share * given.calls), BATCH[which]):
             count = min(BATCH[which], round(share * given.calls) - first)

@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['SHORT', 'LONG', 'PASS', 'BLOCK', 'LARGEST', 'Node', 'Same', 'UnitSum', 'Sized', 'Part', 'Power', 'Seen', 'Sides',
-           'make_plan', 'GraphSums', 'transposed', 'graph_sums', 'plan_cost']
+           'make_plan', 'GraphSums', 'graph_sums', 'plan_cost', 'plan_steps']
 
 # %% ../../nbs/20_planner.ipynb #a138a89f
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,13 +28,7 @@ class Node(NamedTuple):
     cost: float  # price of computing it, in multiply-adds of a matrix product
     degree: int  # of a plain product of given arrays, how many; 0 for all else
 
-# %% ../../nbs/20_planner.ipynb #d9269492
-SHORT, LONG = 300.0, 600.0  # nominal lengths of the two sides
-PASS = 20  # price of one element-wise operation, in multiply-adds
-BLOCK = "block"  # the kind of a block of a long side
-LARGEST = 2.0**27  # entries of an array that is made in one piece
-
-
+# %% ../../nbs/20_planner.ipynb #4e6136c8
 class Same(NamedTuple):
     "The label of an edge between two vertices of one kind that must be of one unit."
 
@@ -74,6 +68,12 @@ class Seen(NamedTuple):
     "The label of the counts of a matrix: one where it was measured, zero where not."
 
     label: object
+
+# %% ../../nbs/20_planner.ipynb #d9269492
+SHORT, LONG = 300.0, 600.0  # nominal lengths of the two sides
+PASS = 20  # price of one element-wise operation, in multiply-adds
+BLOCK = "block"  # the kind of a block of a long side
+LARGEST = 2.0**27  # entries of an array that is made in one piece
 
 
 class Sides(NamedTuple):
@@ -312,15 +312,18 @@ def make_plan(
     sides=Sides(),  # what is known about the axes
 ):  # the plan, a named tuple (table, outputs, steps)
     "The plan to sum all `graphs` with as few matrix products as possible; computed once."
-    table, chosen = _Table(sides), {}
+    table, chosen, uses = _Table(sides), {}, Counter()  # how many graphs use what
     for graph in graphs:
-        chosen[graph] = _cheapest(table, graph, _needed(table, chosen.values()))
+        chosen[graph] = _cheapest(table, graph, uses.keys())
+        uses.update(_needed(table, [chosen[graph]]))
     for graph, old in chosen.items():
-        known = _needed(table, [ref for other, ref in chosen.items() if other != graph])
+        uses -= Counter(_needed(table, [old]))
+        known = uses.keys()
         if any(table.nodes[i].op == "join" for i in _needed(table, [old], known)):
             new = _cheapest(table, graph, known)
             dear = _price(table, old, known) > _price(table, new, known)
             chosen[graph] = new if dear else old
+        uses.update(_needed(table, [chosen[graph]]))
     outputs = tuple(chosen[graph] for graph in graphs)
     order = sorted(_needed(table, outputs))  # operands were entered before results
     loops = sorted({(), *(table.nodes[i].loop for i in order)})
@@ -431,7 +434,7 @@ def _pull(plan, loop, values, given):
     "Take derivatives through one loop, backwards; return shares by kind."
     nodes, shares = plan.table.nodes, {}
     for i, _ in reversed(plan.steps[loop]):
-        if i not in given or not nodes[i].args:  # nobody asks for derivatives by masks
+        if i not in given:
             continue
         args, operands = nodes[i].args, _operands(plan, values, i)
         adjoint = _ADJOINTS[nodes[i].op]
@@ -442,7 +445,8 @@ def _pull(plan, loop, values, given):
         parts = adjoint([b.degree > 0 for b in below], given.pop(i), values[i], *operands)
         for arg, node, part in zip(args, below, parts, strict=True):
             if not node.degree:
-                _put(given, max(arg, ~arg), part if arg >= 0 else part.T)
+                if node.args:  # nobody asks for derivatives by masks
+                    _put(given, max(arg, ~arg), part if arg >= 0 else part.T)
                 continue
             for side, x in zip(node.sides, part if arg >= 0 else part[::-1]):
                 _put(shares, side, node.degree * x)
@@ -473,8 +477,11 @@ def _turn_back(plan, loop, values, weights, outer, shares, own):
     if not given:
         return
     found = _pull(plan, loop, values, given)
-    own.append(found.pop(BLOCK))
-    for known, new in ((shares, found), (outer, given)):
+    first = next(i for i, _ in plan.steps[loop] if not plan.table.nodes[i].args)
+    nothing = 0 * values[first].sum(0)  # of rows that are only seen
+    own.append(found.pop(BLOCK, nothing))
+    outside = {key: x for key, x in given.items() if plan.table.nodes[key].loop != loop}
+    for known, new in ((shares, found), (outer, outside)):  # not by masks of this turn
         for key, x in new.items():
             _put(known, key, x)
 
@@ -521,11 +528,9 @@ class _Given:
             unit, like = self.units[label.kind], next(iter(self.matrices.values()))
             return namespace(like).asarray(1.0 * (unit[:, None] == unit[part]))
         found = self.matrix(label)
-        return (
-            (found[part] if isinstance(part, int) else found[part].T)
-            if end == 0
-            else (found[:, part])
-        )
+        if end == 1:
+            return found[:, part]
+        return found[part] if isinstance(part, int) else found[part].T
 
 # %% ../../nbs/20_planner.ipynb #6e57967c
 def _turns(loop, lengths):
@@ -562,13 +567,6 @@ def _evaluate(plan, given, lengths, zeros, weights):
     return GraphSums([totals[ref] for ref in plan.outputs], [zeros | s for s in shares])
 
 # %% ../../nbs/20_planner.ipynb #32f57983
-def transposed(
-    graph,  # iterable of edges (row, column, label)
-):  # tuple of edges
-    "The same graph with rows and columns exchanged."
-    return tuple((column, row, label) for row, column, label in graph)
-
-
 def _long(lengths):
     "The kinds on the longer side: the inputs, or all features."
     features = {kind: n for kind, n in lengths.items() if kind != "inputs"}
@@ -607,3 +605,14 @@ def plan_cost(
     if max(volume(node.sides) for node in steps if BLOCK not in node.sides) > LARGEST:
         return math.inf
     return float(sum(plan.table.cost(*node[:4], size, volume) for node in steps))
+
+
+def plan_steps(
+    graphs,  # tuple of graphs
+    lengths,  # dict: kind -> length
+    features=(),  # pairs (label, kind of its columns); others are "features"
+):  # int
+    "How many operations the sums of all graphs take, however small the arrays are."
+    plan = make_plan(graphs, Sides(features, _long(lengths)))
+    turns = {loop: len(_turns(loop, lengths)) if loop else 1 for loop in plan.steps}
+    return sum(turns[loop] * len(steps) for loop, steps in plan.steps.items())

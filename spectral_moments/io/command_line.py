@@ -33,6 +33,18 @@ def _population(text):
     return int(text)
 
 
+def _law(text):
+    "A law of noise: poisson, binomial:N or a variance."
+    name, colon, draws = text.lower().partition(":")
+    if name == "poisson" and not colon:
+        return name
+    try:
+        return ("binomial", int(draws)) if name == "binomial" else float(text)
+    except ValueError:
+        known = "neither 'poisson', 'binomial:N' nor a variance"
+        raise argparse.ArgumentTypeError(f"{text!r} is {known}") from None
+
+
 _SWITCH = argparse.BooleanOptionalAction  # --center and --no-center
 _SIZES = "how many there are in all: a number, 'all' if all were measured, or 'inf'"
 OPTIONS = {  # argument of the library: (flag, options of argparse)
@@ -41,6 +53,10 @@ OPTIONS = {  # argument of the library: (flag, options of argparse)
     "population": (
         "--population",
         dict(nargs=2, type=_population, metavar=("INPUTS", "FEATURES"), help=_SIZES),
+    ),
+    "noise": (
+        "--noise",
+        dict(type=_law, metavar="LAW", help="poisson, binomial:N or a variance; one trial"),
     ),
     "column_groups": ("--column-groups", dict(metavar="FILE", help="labels of features")),
     "column_weights": ("--column-weights", dict(metavar="FILE", help="of features")),
@@ -366,7 +382,7 @@ def _plot(result, data, arguments):
 
         ax = Figure(figsize=(5, 3.6), layout="constrained").subplots()
         if arguments.dimension and data is not None and min(data.shape[-2:]) >= 40:
-            from spectral_moments.spectrum.sweeps import dimension_sweep
+            from spectral_moments.spectrum.submatrices import dimension_sweep
 
             options = dict(center=arguments.center, random_state=arguments.random_state)
             dimension_sweep(data, n_draws=20, **options).plot(ax)

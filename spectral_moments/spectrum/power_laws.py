@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['LAST_ORDER', 'RIDGE', 'BREAKS', 'power_moments', 'exponential_moments', 'broken_moments', 'shared_parts',
-           'law_covariance', 'fit_law', 'goodness_of_fit', 'LawFit', 'usable_orders', 'power_law', 'compare_laws']
+           'law_covariance', 'fit_law', 'goodness_of_fit', 'LawFit', 'orders_to_fit', 'power_law', 'compare_laws']
 
 # %% ../../nbs/13_exponents.ipynb #28d221d0
-import warnings
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -15,47 +15,32 @@ import numpy as np
 from scipy.optimize import least_squares
 from scipy.special import chdtrc, ndtri, zeta
 
-from ..checks import check_count
-from ..results import EstimateWarning, new_axes
-from .feasible import moments_and_covariance
+from ..checks import ArgumentError, check_count
+from ..results import Estimate, check_level, new_axes
+from .moment_problem import moments_and_covariance
 
 # %% ../../nbs/13_exponents.ipynb #36c2bfe1
-def power_moments(
-    theta,  # (exponent a, log scale)
-    n,  # orders, an array of any shape, each times a above one
-    rank=np.inf,  # number of eigenvalues
-):  # log m(n), array of the shape of n
-    "Logarithm of the moments of c i^-a."
+def power_moments(theta: tuple, n: np.ndarray, rank: float = np.inf) -> np.ndarray:
+    "Logarithm of the moments of order n of c i^-a, theta = (a, log c), of so many ranks."
     s = theta[0] * n
     return n * theta[1] + np.log(zeta(s) - (zeta(s, rank + 1.0) if rank < np.inf else 0))
 
 
-def exponential_moments(
-    theta,  # (rate a, log scale)
-    n,  # orders, an array of any shape
-):  # log m(n), array of the shape of n
-    "Logarithm of the moments of c exp(-a (i - 1))."
+def exponential_moments(theta: tuple, n: np.ndarray) -> np.ndarray:
+    "Logarithm of the moments of order n of c exp(-a (i - 1)), theta = (a, log c)."
     return n * theta[1] - np.log(-np.expm1(-theta[0] * n))
 
 
-def broken_moments(
-    theta,  # (first exponent a, second exponent b, log scale)
-    n,  # orders, an array of any shape
-    at,  # rank k of the break
-):  # log m(n), array of the shape of n
-    "Logarithm of the moments of a power law whose exponent changes at rank `at`."
+def broken_moments(theta: tuple, n: np.ndarray, at: int) -> np.ndarray:
+    "The same of exponent a up to rank `at`, then b, theta = (a, b, log c)."
     first = (np.arange(1.0, at + 1) ** -(theta[0] * n[..., None])).sum(axis=-1)
     rest = at ** ((theta[1] - theta[0]) * n) * zeta(theta[1] * n, at + 1.0)
     return n * theta[2] + np.log(first + rest)
 
 # %% ../../nbs/13_exponents.ipynb #7fcb0119
-def shared_parts(
-    m,  # moments m(1), m(2), ..., up to twice the highest order
-    n,  # orders, shape (k,)
-    P,  # number of inputs
-    Q,  # number of features
-):  # shape (2 max n, k, k): parts that involve 1, 2, ... rows and columns, one direction
-    "Covariance of estimated moments of Gaussian features, by parts."
+def shared_parts(m: np.ndarray, n: np.ndarray, P: int, Q: int) -> np.ndarray:
+    """Covariance of estimated moments of Gaussian features, in one direction: the parts of
+    1, 2, ... rows and columns, shape (2 max n, k, k), from moments up to order 2 max n."""
     size, m = 2 * int(max(n)) + 1, np.asarray(m, dtype=float)
     gap = np.subtract.outer(np.arange(size), np.arange(size))  # steps between shared ones
     i, j = gap[:, None, :, None], gap[None, :, None, :]
@@ -71,13 +56,13 @@ def shared_parts(
 
 # %% ../../nbs/13_exponents.ipynb #445c1ded
 def law_covariance(
-    law,  # function (theta, n) -> log m(n)
-    theta,  # parameters; the last is the log scale
-    n,  # orders, shape (k,)
-    m1,  # estimate of m(1)
-    shape,  # (T, P, Q): trials, inputs, features
-    sides,  # its standard errors due to the inputs and to the features, by the jackknife
-):  # (V, J), each of shape (k, k)
+    law: Callable,  # (theta, n) -> log m(n)
+    theta: tuple,  # parameters; the last is the log scale
+    n: np.ndarray,  # orders, shape (k,)
+    m1: float,  # estimate of m(1)
+    shape: tuple,  # (T, P, Q): trials, inputs, features
+    sides: tuple,  # its standard errors due to the inputs and to the features
+) -> tuple[np.ndarray, np.ndarray]:  # (V, J), each of shape (k, k)
     "Relative covariance of the moments of a law, and what a jackknife makes of it."
     (*theta, scale), (T, *sizes) = theta, shape
     law, (v, *sides) = partial(law, [*theta, 0.0]), np.array([m1, *sides]) / np.exp(scale)
@@ -107,15 +92,8 @@ def _gain(law, theta, n, V):
     return np.linalg.pinv(G.T @ W_G, rcond=1e-12) @ W_G.T, G
 
 
-def fit_law(
-    law,  # function (theta, n) -> log m(n)
-    y,  # logarithms of the moments with their bias removed, shape (k,)
-    n,  # orders, shape (k,)
-    start,  # parameters to begin with
-    bounds,  # (lowest, highest) parameters
-    V,  # covariance that weighs the residuals, shape (k, k)
-):  # (parameters, the matrix K of the fit, derivative G)
-    "Weighted least squares on the log scale, with weights that are given."
+def fit_law(law: Callable, y: np.ndarray, n: np.ndarray, start, bounds, V) -> tuple:
+    "Least squares of y = law(theta, n) with the weights 1/V; theta, K and derivative G."
     root = np.linalg.cholesky(V + RIDGE * np.diag(V.diagonal()))
     miss = lambda x: np.linalg.solve(root, y - law(x, n))
     theta = least_squares(miss, start, bounds=bounds, x_scale=0.1).x
@@ -124,10 +102,8 @@ def fit_law(
 # %% ../../nbs/13_exponents.ipynb #c3d9dee7
 def _jackknifed(est, family="all_cycles"):
     "Which orders are of this family, with errors of single rows and columns."
-    known = np.array(getattr(est, "methods", None) or ["all_cycles"] * len(est.values))
-    sides = (getattr(est, "parts", {}).get(side) for side in ("inputs", "features"))
-    both = all(x is None or (np.asarray(x)[1:] > 0).all() for x in sides)
-    return (known == family) & both & hasattr(est, "shape")
+    sides = [est.parts.get(side, np.zeros(2)) for side in ("inputs", "features")]
+    return (np.array(est.methods) == family) & all((x[1:] > 0).all() for x in sides)
 
 
 def _by_law(est, n):
@@ -138,9 +114,8 @@ def _by_law(est, n):
 
 def _covariances(law, theta, n, R, est):
     "Of the moments by the law, V, and of their logarithms, S."
-    sides = (getattr(est, "parts", {}).get(side) for side in ("inputs", "features"))
-    sides = [0.0 if x is None else np.nan_to_num(x[0]) for x in sides]
-    shape = getattr(est, "shape", (1, 1e6, 1e6))  # without one: as for a large matrix
+    sides = [est.parts.get(side, np.zeros(1))[0] for side in ("inputs", "features")]
+    shape = est.shape if all(est.shape) else (1, 1e6, 1e6)  # not known: a large matrix
     V, J = law_covariance(law, theta, n, est.values[0], shape, sides)
     if not _by_law(est, n):
         return V, R + R**2 / 2
@@ -180,13 +155,8 @@ def _followed(law, theta, n, K, R, est):
     return np.linalg.solve(np.eye(len(theta)) - K @ slope, K)
 
 # %% ../../nbs/13_exponents.ipynb #41e11d3c
-def goodness_of_fit(
-    residual,  # y - f(theta), shape (k,)
-    S,  # covariance of y, shape (k, k)
-    M,  # residual as a linear function of y, shape (k, k)
-    dof,  # degrees of freedom
-):  # (chi-square, p-value); NaN if there are no degrees of freedom
-    "Test whether residuals are larger than the errors of the moments explain."
+def goodness_of_fit(residual: np.ndarray, S: np.ndarray, M: np.ndarray, dof: int) -> tuple:
+    "Chi-square and p-value of M y, with S the covariance of y; NaN without freedom."
     if dof < 1:
         return np.nan, np.nan
     w, U = np.linalg.eigh(M @ S @ M.T)
@@ -196,7 +166,7 @@ def goodness_of_fit(
 # %% ../../nbs/13_exponents.ipynb #41e11d3d
 @dataclass(frozen=True, eq=False)
 class LawFit:
-    "A law fitted to moments: parameters with errors, and a test of the fit."
+    "A law fitted to moments: parameters with errors, a test of the fit, and doubts."
 
     law: str  # "power", "exponential" or "broken"
     parameters: dict  # name: value; the exponent comes first
@@ -207,31 +177,47 @@ class LawFit:
     chi_square: float  # of the residuals
     dof: int  # its degrees of freedom
     p_value: float  # small if the moments do not follow the law
-    est: object = field(repr=False, default=None)  # what was fitted
     bent: float = 0.0  # what the law's bending took from the exponent, in standard errors
 
     @property
     def exponent(self):
-        "The exponent of a power law, or the first of a broken one."
-        return self.parameters["exponent" if "exponent" in self.parameters else "rate"]
+        "The exponent, of a broken law the first; of an exponential the rate."
+        return next(iter(self.parameters.values()))
 
     @property
     def scale(self):
         "The largest eigenvalue."
         return self.parameters["scale"]
 
+    @property
+    def notes(self):
+        "What should not be trusted."
+        name, error = next(iter(self.stderr.items()))
+        if self.p_value < 0.05:
+            note = f"the moments do not follow this law (p = {self.p_value:.2g}): do not "
+            note += f"quote its {name}; try law='broken' or 'exponential', or `feasible`"
+        elif error < self.exponent / 3 and abs(self.bent) < 0.5:
+            return []
+        else:
+            note = (
+                f"the {name} {self.exponent:.2g} has the error {error:.2g} and is hardly "
+            )
+            note += "determined; measure more rows and columns"
+        return [note]
+
     def interval(
         self,
-        level=0.95,  # nominal coverage
-    ):  # (low, high)
+        level: float = 0.95,  # nominal coverage
+    ) -> tuple[float, float]:  # (low, high)
         "Interval for the exponent, symmetric on the log scale."
-        step = ndtri((1 + level) / 2) * next(iter(self.stderr.values())) / self.exponent
+        quantile = ndtri((1 + check_level(level)) / 2)
+        step = quantile * next(iter(self.stderr.values())) / self.exponent
         return self.exponent * np.exp(-step), self.exponent * np.exp(step)
 
     def eigenvalues(
         self,
-        count,  # how many
-    ):  # array, in decreasing order
+        count: int,  # how many
+    ) -> np.ndarray:  # in decreasing order
         "Eigenvalues of the fitted law."
         i, p = np.arange(1.0, check_count(count, "count") + 1), self.parameters
         if self.law == "exponential":
@@ -244,85 +230,81 @@ class LawFit:
 
     def __str__(self):
         errors = {k: f" +- {x:.2g}" for k, x in self.stderr.items()}
-        said = ", ".join(
-            f"{k} {v:.4g}{errors.get(k, '')}" for k, v in self.parameters.items()
-        )
+        found = [f"{k} {v:.4g}{errors.get(k, '')}" for k, v in self.parameters.items()]
         test = f"chi-square {self.chi_square:.2f} on {self.dof}, p = {self.p_value:.2g}"
         span = f"orders {self.orders[0]}-{self.orders[-1]}"
-        return f"{self.law} law: {said}; {span}; {test if self.dof > 0 else 'no test'}"
+        test = test if self.dof > 0 else "no test"
+        line = f"{self.law} law: {', '.join(found)}; {span}; {test}"
+        return "\n".join([line, *(f"- {note}" for note in self.notes)])
 
     def plot(
         self,
         ax=None,  # matplotlib axes; None makes new ones
         *,
-        count=100,  # highest rank
-        level=0.95,  # of the band
+        count: int = 100,  # highest rank
+        level: float = 0.95,  # of the band
         **style,  # properties of the line, for instance label and color
     ):  # the axes
         "The fitted spectrum against rank, with the band of its parameters."
-        return _plot(self, new_axes() if ax is None else ax, count, level, style)
-
-# %% ../../nbs/13_exponents.ipynb #41e11d3e
-def _plot(fit, ax, count, level, style):
-    "The spectrum of a law against rank, with its band."
-    rank, log = np.arange(1, count + 1), np.log(fit.eigenvalues(count))
-    (drawn,) = ax.plot(rank, np.exp(log), **{"label": f"{fit.law} law", **style})
-    if fit.law != "broken":
-        steps = -np.log(rank) if fit.law == "power" else 1.0 - rank
-        J = np.stack([steps, np.ones(count)], axis=1)
-        step = ndtri((1 + level) / 2) * np.sqrt(((J @ fit.covariance) * J).sum(axis=1))
-        band = np.exp(log - step), np.exp(log + step)
-        ax.fill_between(rank, *band, color=drawn.get_color(), alpha=0.2, lw=0)
-    ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
-    return ax
+        ax = new_axes() if ax is None else ax
+        rank, log = np.arange(1, count + 1), np.log(self.eigenvalues(count))
+        (drawn,) = ax.plot(rank, np.exp(log), **{"label": f"{self.law} law", **style})
+        if self.law != "broken":
+            steps = -np.log(rank) if self.law == "power" else 1.0 - rank
+            J = np.stack([steps, np.ones(count)], axis=1)
+            error = np.sqrt(((J @ self.covariance) * J).sum(axis=1))
+            step = ndtri((1 + check_level(level)) / 2) * error
+            band = np.exp(log - step), np.exp(log + step)
+            ax.fill_between(rank, *band, color=drawn.get_color(), alpha=0.2, lw=0)
+        ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
+        return ax
 
 # %% ../../nbs/13_exponents.ipynb #fa527b6c
-def usable_orders(
-    est,  # an estimate with .values, .stderr and .covariance
-    orders,  # orders to fit, or None
-    fewest,  # so many are needed
-    most=LAST_ORDER,  # highest order if none are asked for, or one to spare
-):  # (orders, their values, relative covariance R)
-    "Orders to fit, checked: from 2 on, of one family of cycles."
+def orders_to_fit(
+    est: Estimate, orders: Iterable[int] | None, fewest: int, most=LAST_ORDER
+):
+    """Orders from 2 on that are usable, or whose errors the law knows, their values, and
+    their relative covariance R; up to `most`, or one more than `fewest`, of one family."""
     m, C = moments_and_covariance(est)
-    good = (m > 0) & (_jackknifed(est)[: len(m)] | (np.sqrt(C.diagonal()) < m))
+    good = (est.usable | _jackknifed(est) & (est.values > 0))[: len(m)]
     if orders is None:
         last = 1 + int(good[1:].cumprod().sum())
-        family = getattr(est, "methods", None) or [""] * len(m)
-        same = 1 + int(np.cumprod([x == family[1] for x in family[1:]]).sum())
+        same = 1 + int(np.cumprod([x == est.methods[1] for x in est.methods[1:]]).sum())
         last = min(last, same) if same > fewest else last
         orders = range(2, min(last, max(most, fewest + 1)) + 1)
-    n = np.array([check_count(x, "orders", least=2) for x in orders], dtype=int)
+    n = np.unique([check_count(x, "orders", least=2) for x in orders]).astype(int)
     bad = [int(x) for x in n if x > len(m) or not good[x - 1]]
-    if bad or len(set(n.tolist())) < fewest:
-        raise _too_few(len(set(n.tolist())) - len(bad), bad, fewest)
-    n = np.unique(n)
+    if bad or len(n) < fewest:
+        raise _too_few(len(n) - len(bad), bad, fewest)
     m = m[n - 1]
     return n, m, C[np.ix_(n - 1, n - 1)] / np.multiply.outer(m, m)
 
 
 def _too_few(number, bad, fewest):
     "The error of a law with too few moments."
-    return ValueError(
-        f"only {number} usable from order 2 on"
-        + (f" (not usable: {bad})" if bad else "")
-        + f", and this law needs {fewest}; measure more rows and columns"
-    )
+    which = f" (not usable: {bad})" if bad else ""
+    problem = f"only {number} usable from order 2 on{which}, and this law needs {fewest}"
+    return ArgumentError("orders", f"{problem}; measure more rows and columns")
 
 # %% ../../nbs/13_exponents.ipynb #fa527b6d
-_LAWS = {
-    "power": ("exponent", "scale"),
-    "exponential": ("rate", "scale"),
-    "broken": ("exponent", "second exponent", "scale"),
-}
-_FEWEST = {"power": 2, "exponential": 2, "broken": 4}
+_LAWS = dict(power=("exponent", "scale"), exponential=("rate", "scale"))
+_LAWS["broken"] = ("exponent", "second exponent", "scale")
+_FEWEST = dict(power=2, exponential=2, broken=4)
 
 
-def _fit(est, orders, law, rank):
-    "The fit of one law, without warnings."
+def power_law(
+    est: Estimate,  # moments with errors
+    orders: Iterable[int] = None,  # from 2 on; None: to the last usable, at most 4
+    *,
+    law: str = "power",  # "power", "exponential" or "broken"
+    rank: int = None,  # number of eigenvalues of a power law; None: infinite
+) -> LawFit:
+    "Exponent and scale of a power law with these moments: print(power_law(est))."
     if law not in _LAWS:
-        raise ValueError(f"law = {law!r} is not known; use one of {', '.join(_LAWS)}")
-    n, m, R = usable_orders(est, orders, _FEWEST[law])
+        problem = f"law = {law!r} is not known; use one of {', '.join(_LAWS)}"
+        raise ArgumentError("law", problem)
+    rank = np.inf if rank is None else check_count(rank, "rank")
+    n, m, R = orders_to_fit(est, orders, _FEWEST[law])
     f = exponential_moments if law == "exponential" else partial(power_moments, rank=rank)
     low, high = (1e-4, 50) if law == "exponential" else (1.01 / n[0], 6)  # a n > 1
     bounds = [low, -np.inf], [high, np.inf]
@@ -342,10 +324,10 @@ def _fit(est, orders, law, rank):
     test = goodness_of_fit(y + bend - f(theta, n), level, np.eye(len(n)) - G @ K, dof)
     values = [*theta[:-1], np.exp(theta[-1])]
     errors = np.sqrt(covariance.diagonal()) * [*np.ones(len(theta) - 1), values[-1]]
-    named = [dict(zip(_LAWS[law], map(float, x))) for x in (values, errors)]
-    found = n, np.exp(f(theta, n)), test[0], dof, test[1], est
-    bent = float((K @ bend)[0]) / named[1][_LAWS[law][0]]
-    return LawFit(law, named[0] | extra, named[1], covariance, *found, bent)
+    values, errors = (dict(zip(_LAWS[law], map(float, x))) for x in (values, errors))
+    bent = float((K @ bend)[0]) / errors[_LAWS[law][0]]
+    fitted = n, np.exp(f(theta, n)), test[0], dof, test[1], bent
+    return LawFit(law, values | extra, errors, covariance, *fitted)
 
 # %% ../../nbs/13_exponents.ipynb #fa527b6e
 #: breaks that are tried, the best of which counts as a fitted parameter
@@ -364,42 +346,15 @@ def _broken(y, n, power, bounds, V):
         found.append((miss @ np.linalg.solve(V, miss), (theta, K, G, at)))
     return min(found, key=lambda x: x[0])[1]
 
-# %% ../../nbs/13_exponents.ipynb #4e5e3935
-def power_law(
-    est,  # an estimate with .values, .stderr and .covariance
-    orders=None,  # orders to fit, each at least 2; None: 2 to the last usable, at most 4
-    *,
-    law="power",  # "power", "exponential" or "broken"
-    rank=None,  # number of eigenvalues of a power law; None: infinite
-):  # a `LawFit`
-    "Exponent and scale of a power law with these moments, with errors and a test."
-    fit = _fit(est, orders, law, np.inf if rank is None else check_count(rank, "rank"))
-    name, error = next(iter(fit.stderr.items()))
-    if fit.p_value < 0.05:
-        warnings.warn(
-            f"the moments do not follow this law (p = {fit.p_value:.2g}): do not quote its "
-            f"{name}; try law='broken' or 'exponential', or look at `feasible`",
-            EstimateWarning,
-            stacklevel=2,
-        )
-    elif not (error < fit.exponent / 3 and abs(fit.bent) < 0.5):
-        warnings.warn(
-            f"the {name} {fit.exponent:.2g} has the error {error:.2g} and is hardly "
-            "determined; measure more rows and columns",
-            EstimateWarning,
-            stacklevel=2,
-        )
-    return fit
-
 # %% ../../nbs/13_exponents.ipynb #f2000cb3
 def compare_laws(
-    est,  # an estimate with .values, .stderr and .covariance
-    orders=None,  # orders to fit; None: from 2 to the last usable one of a family
-):  # dict of `LawFit`, the laws that there are enough orders for
+    est: Estimate,  # moments with errors
+    orders: Iterable[int] = None,  # to fit; None: from 2 to the last usable one of a family
+) -> dict:  # of `LawFit`, the laws that there are enough orders for
     "All laws on the same orders, by the same test."
-    m, C = moments_and_covariance(est)
     if orders is None:
-        found = usable_orders(est, None, 2, len(m))[0]
-        orders = found[: int((np.sqrt(C.diagonal()) < m)[found - 1].cumprod().sum())]
-    enough = [law for law in _LAWS if len(list(orders)) >= _FEWEST[law]]
-    return {law: _fit(est, orders, law, np.inf) for law in enough}
+        found = orders_to_fit(est, None, 2, np.inf)[0]
+        orders = found[est.usable[found - 1]]
+    orders = list(orders)
+    enough = [law for law in _LAWS if len(orders) >= _FEWEST[law]]
+    return {law: power_law(est, orders, law=law) for law in enough}
