@@ -155,6 +155,16 @@ class Noise(NamedTuple):
             found = found * (self.parameter**power / math.perm(self.parameter, power))
         return found
 
+    def variance(self, x):
+        "An unbiased estimate of the variance of each entry, in the units of the source."
+        if self.law == "gaussian":
+            given = np.asarray(self.parameter) * self.unit**2
+            return 0.0 * x + namespace(x).asarray(given)
+        found = x * self.unit
+        if self.law == "binomial":
+            return found * (self.parameter - x / self.unit) / max(self.parameter - 1, 1)
+        return found
+
     def part(self, axis, keep):
         "The same for some rows (axis 1) or some columns (axis 2)."
         if np.ndim(self.parameter) <= 2 - axis:

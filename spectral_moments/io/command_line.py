@@ -33,9 +33,16 @@ def _population(text):
     return int(text)
 
 
-def _noise(text):
-    "The law of the noise: a word, or a variance."
-    return text if text.isalpha() else float(text)
+def _law(text):
+    "A law of noise: poisson, binomial:N or a variance."
+    name, colon, draws = text.lower().partition(":")
+    if name == "poisson" and not colon:
+        return name
+    try:
+        return ("binomial", int(draws)) if name == "binomial" else float(text)
+    except ValueError:
+        known = "neither 'poisson', 'binomial:N' nor a variance"
+        raise argparse.ArgumentTypeError(f"{text!r} is {known}") from None
 
 
 _SWITCH = argparse.BooleanOptionalAction  # --center and --no-center
@@ -47,7 +54,10 @@ OPTIONS = {  # argument of the library: (flag, options of argparse)
         "--population",
         dict(nargs=2, type=_population, metavar=("INPUTS", "FEATURES"), help=_SIZES),
     ),
-    "noise": ("--noise", dict(type=_noise, help="of one trial: poisson, or a variance")),
+    "noise": (
+        "--noise",
+        dict(type=_law, metavar="LAW", help="poisson, binomial:N or a variance; one trial"),
+    ),
     "column_groups": ("--column-groups", dict(metavar="FILE", help="labels of features")),
     "column_weights": ("--column-weights", dict(metavar="FILE", help="of features")),
     "n_permutations": ("--permutations", dict(type=int, help="random orders to average")),
