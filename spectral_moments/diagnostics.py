@@ -200,9 +200,11 @@ def above_one(
     found: list,  # of `Alignment`
 ):  # list of sentences
     "A doubt about alignments above one by more than their errors allow."
-    high = [q.names for q in found if q.value - 2 * np.nan_to_num(q.stderr) > 1 + 1e-6]
+    high = [q.names for q in found if q.value - 2 * q.stderr > 1 + 1e-6]
+    if not high:
+        return []
     names = ", ".join(f"{x} - {y}" for x, y in high)
-    return names and [
+    return [
         f"{names}: above one by more than two errors, so that features of the two are not "
         "independent samples; two layers of one network: pass population (all units were "
         "seen); the same units twice: pass shared_features=True"

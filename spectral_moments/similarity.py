@@ -192,7 +192,7 @@ class Alignments:
     @property
     def notes(self):
         "What should not be trusted."
-        return [*self.estimate.notes, *above_one([self[pair] for pair in self.pairs()])]
+        return [*self.estimate.notes, *above_one(map(self.__getitem__, self.pairs()))]
 
     def pairs(
         self,
@@ -210,13 +210,11 @@ class Alignments:
         if not {x, y} <= {*self.names}:
             raise KeyError(pair)
         found = alignment_of(self.estimate, x, y)
-        known = dict(estimate=self.estimate, names=(x, y), data=self.data)
-        return Alignment(**vars(found), **known)
+        return Alignment(**vars(found), estimate=self.estimate, names=pair, data=self.data)
 
     def _matrix(self, what):
-        return np.array(
-            [[getattr(self[x, y], what) for y in self.names] for x in self.names]
-        )
+        pairs = [[self[x, y] for y in self.names] for x in self.names]
+        return np.array([[getattr(pair, what) for pair in row] for row in pairs])
 
     @property
     def values(self):
@@ -251,14 +249,14 @@ class Alignments:
         value = lambda x: -math.inf if math.isnan(x.value) else x.value
         winner = lambda found: max(pairs, key=lambda pair: value(found[pair]))
         parts = kept(self.data).halves(random_state)
-        one, other = (Alignments(part.measure()) for part in parts)
+        words = [*pairs, *((name, name) for name in self.names)]
+        one, other = (Alignments(part.measure(words)) for part in parts)
         choices = winner(one), winner(other)
         found = mean_of_halves(other[choices[0]], one[choices[1]])
         chosen = " and ".join(dict.fromkeys(f"{x} - {y}" for x, y in choices))
         note = f"best of {len(pairs)} pairs: the halves of the inputs chose {chosen}"
         estimate = replace(self.estimate, notes=[*self.estimate.notes, note])
-        known = dict(estimate=estimate, names=winner(self), data=self.data)
-        return Alignment(**vars(found), **known)
+        return replace(self[winner(self)], **vars(found), estimate=estimate)
 
     def _mean_ratio(self, pairs):
         "Function of moments: the mean alignment of some pairs."
@@ -400,7 +398,7 @@ class AlignmentStream:
     def __init__(
         self,
         *,
-        shared_features: bool = False,  # whether column a of all systems is the same feature
+        shared_features: bool = False,  # whether column a of all is the same feature
         **options,  # all of `estimate` that do not name single inputs
     ):
         named = {"groups", "row_weights"} & set(options)
@@ -515,8 +513,7 @@ def shape_bounds(
 ) -> ShapeBounds:
     "Between what the Procrustes (Bures) distance of two systems lies, at total variance 1."
     words = [*map(tuple, ("a", "b", "ab", "aa", "bb", "abab"))]
-    systems = {"a": phi, "b": psi}
-    found, _ = _measured(systems, options, shared_features, words)
+    found, _ = _measured({"a": phi, "b": psi}, options, shared_features, words)
 
     def squared_fidelity(m):
         "Bounds of F^2, F = tr (T1^1/2 T2 T1^1/2)^1/2 {eq}`eq-fidelity`."
