@@ -119,9 +119,10 @@ class Alignment(Quantity):
 
     @property
     def angle(self):
-        "The angle between the two operators, a metric: 0 if alike, pi / 2 if unrelated."
+        "The angle of the operators, a metric; below 0 if the alignment came out above 1."
         ratio = _ratio(self.estimate, *self.names)
-        angle = lambda m: np.arccos(np.clip(ratio(m), -1, 1))
+        gap = lambda m: 1 - ratio(m)
+        angle = lambda m: np.copysign(np.arccos(np.maximum(1 - abs(gap(m)), -1)), gap(m))
         return self.estimate.derive(angle, name="angle")
 
     def permutation_test(
@@ -510,16 +511,14 @@ def cross_moments(
     "Unbiased traces of words in the operators of two systems, with errors."
     words = (words,) if isinstance(words, str) else tuple(words)
     for word in words:
-        if not isinstance(word, str) or not word or set(word) - set("ab"):
-            raise ArgumentError(
-                "words", f"word {word!r} must be made of the letters a and b"
-            )
-        if len(word) > LONGEST:
-            raise ArgumentError(
-                "words", f"word {word!r} has {len(word)} letters; {LONGEST} is the most"
-            )
-    systems, letters = {"a": phi, "b": psi}, [*map(tuple, words)]
-    return _measured(systems, options, shared_features, letters)[0]
+        known = (
+            isinstance(word, str) and 0 < len(word) <= LONGEST and not set(word) - {*"ab"}
+        )
+        if not known:
+            message = f"word {word!r} must have one to {LONGEST} letters a and b"
+            raise ArgumentError("words", message)
+    letters = [*map(tuple, words)]
+    return _measured({"a": phi, "b": psi}, options, shared_features, letters)[0]
 
 # %% ../nbs/14_alignment.ipynb #c9f5b3d4
 class ShapeBounds(NamedTuple):
@@ -527,11 +526,6 @@ class ShapeBounds(NamedTuple):
 
     lower: Quantity
     upper: Quantity
-
-    def __str__(self):
-        return (
-            f"shape distance (0 to {math.sqrt(2):.3f}): from {self.lower} to {self.upper}"
-        )
 
 
 def shape_bounds(
@@ -559,6 +553,5 @@ def shape_bounds(
         fidelity = lambda m: np.sqrt(np.clip(squared_fidelity(m)[side], 0, 1))
         return lambda m: np.sqrt(2 - 2 * fidelity(m))
 
-    names = "upper bound of the shape distance", "lower bound of the shape distance"
-    upper, lower = (found.derive(distance(k), name=name) for k, name in enumerate(names))
-    return ShapeBounds(lower, upper)
+    bound = lambda k, name: found.derive(distance(k), name=f"{name} of the shape distance")
+    return ShapeBounds(bound(1, "lower bound"), bound(0, "upper bound"))
