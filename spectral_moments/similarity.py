@@ -23,7 +23,7 @@ from spectral_moments.checks import (
 from .diagnostics import above_one
 from .engine.reduction import Axis
 from .engine.sources import Recording
-from .estimation import open_systems
+from .engine.systems import open_systems
 from spectral_moments.permutation import (
     Data,
     PermutationTest,
