@@ -20,7 +20,7 @@ from spectral_moments.checks import (
     check_labels,
     check_random_state,
 )
-from .engine.arrays import take_rows, to_numpy
+from .engine.arrays import library, to_numpy
 from .engine.reduction import Design, trial_splits
 from .estimation import measure
 from .results import Estimate, Quantity, html_table, text_table
@@ -52,7 +52,8 @@ class Data(NamedTuple):
         "The same of some inputs."
         systems = {}
         for name, system in self.systems.items():
-            source = replace(system.source, trials=take_rows(system.source.trials, rows))
+            trials = system.source.trials
+            source = replace(system.source, trials=library(trials).take(trials, rows))
             noise = system.noise and system.noise.part(0, rows)
             systems[name] = system._replace(source=source, noise=noise)
         side = self.design.rows
