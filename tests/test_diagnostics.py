@@ -107,7 +107,7 @@ def test_a_doubt_is_said_once(result):
         if result == "estimate":
             found = estimate(NORMAL[:12] + 9, 4, center=False)
         else:
-            stream = Stream(40, 4)
+            stream = Stream(40, 3, center=False)
             stream.update(NORMAL[:12] + 9)
             found = stream.estimate()
     assert any("mean over inputs" in note for note in found.notes)

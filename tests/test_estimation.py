@@ -525,7 +525,7 @@ def test_refused_data():
         estimate(scipy.sparse.csr_matrix(PHI), 3)
     with pytest.raises(ValueError, match=r"n_max = 6 is larger than 5.*'increasing'"):
         estimate(PHI, 6, method="all_cycles")
-    with pytest.raises(ValueError, match="n_max = 6 is larger than 5.*lower n_max$"):
+    with pytest.raises(ValueError, match="n_max = 6 is larger than 4.*lower n_max$"):
         estimate(PHI, 6, population=(99, 99))
 
 
@@ -538,17 +538,17 @@ def test_refused_data():
         ((1, 1000, 1000), 6, ["all_cycles"] * 4 + ["blocks"] * 2),
         ((1, 5000, 6000), 5, ["all_cycles"] + ["sketched"] * 4),
         ((1, 40, 20000), 2, ["all_cycles"] * 2),
-        ((1, 20000, 64), 4, ["all_cycles"] * 3 + ["increasing"]),
+        ((1, 20000, 64), 4, ["sums"] * 3 + ["increasing"]),
     ],
 )
 def test_choice_by_price(shape, n_max, names):
     words = tuple(("phi",) * n for n in range(1, n_max + 1))
     families = lambda source, **options: choose(
-        {"phi": System(source)}, words, Design(**options)
+        {"phi": System(source)}, words, Design(**options), walks=["increasing", "blocks"]
     )
     assert families(Shaped(shape))[0] == names
     # a file is not held in one piece
-    assert families(Shaped(shape, backend="file"))[0] == ["sketched"] * n_max
+    assert {*families(Shaped(shape, backend="file"))[0]} <= {"sums", "sketched"}
     for gaps in (False, True):
         centred, runs = families(Shaped(shape, gaps=gaps), center=True)
         assert len(centred) == n_max and (runs is None or runs >= 1)
@@ -604,6 +604,8 @@ def test_every_combination(method, T):
         options.update(method=method, center=center, random_state=1, n_jobs=1)
         if method == "sketched":
             options.update(n_permutations=6)  # one pairing of 16 rows says little
+        if method == "sums" and center and (gaps or weights or groups):
+            continue  # left to others
         if groups and method != "auto" and "groups" not in FAMILIES[method].apart:
             with pytest.raises(ValueError, match=f"'{method}' does not know groups"):
                 estimate(phi, 2, **options)
@@ -635,7 +637,8 @@ def test_places_agree(method, tmp_path, monkeypatch):
     monkeypatch.setattr(choice, "LITERAL", 0)  # what is spread has errors by the derivative
     k = METHODS.index(method)
     for (gaps, center, weights, groups), T in zip(SWITCHES[k % 5 :: 5], (1, 2, 5, 1)):
-        if groups and method != "auto" and "groups" not in FAMILIES[method].apart:
+        known = method == "auto" or "groups" in FAMILIES[method].apart
+        if groups and not known or method == "sums" and center and (gaps or weights or groups):
             continue
         phi, options = combination(T, gaps, weights, groups)
         options.update(method=method, center=center, random_state=1, n_jobs=1)
