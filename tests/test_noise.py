@@ -439,3 +439,14 @@ def test_errors_of_many_rows_in_groups():
     without = sm.estimate(x[keep], 2, groups=groups[keep], center=False, stderr=False)
     change = without.values - found.values
     np.testing.assert_allclose(found.axes["inputs"].deviations[:, 7], change, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, dict(population=(None, 20)), dict(center=False)])
+@pytest.mark.parametrize("noise", ["poisson", 2.0])
+def test_sums_agree(noise, options):
+    "Sums over rows know the law as all cycles do."
+    ways = [
+        sm.estimate(COUNTS, 3, method=method, noise=noise, stderr=False, **options).values
+        for method in ("sums", "all_cycles")
+    ]
+    np.testing.assert_allclose(*ways, rtol=1e-6, atol=1e-9)
