@@ -128,6 +128,8 @@ def check_weights(
     "Weights, the largest of which is one."
     if weights is None:
         return None
+    if np.ma.is_masked(weights):
+        raise ArgumentError(name, f"{name} has masked entries; give every weight a value")
     weights = np.asarray(weights)
     if weights.shape != (size,) or weights.dtype.kind not in "buif":
         raise ArgumentError(name, f"{name} must hold {size} numbers, one for each")
@@ -147,12 +149,24 @@ def check_labels(
     "Labels as numbers 0, 1, ..."
     if labels is None:
         return None
+    if np.ma.is_masked(labels):
+        raise ArgumentError(
+            name, f"{name} has masked entries; give each a label of its own"
+        )
     labels = np.asarray(labels)
     if labels.shape != (size,):
         raise ArgumentError(
             name,
             f"{name} has shape {labels.shape}; it must hold {size} labels, one for each",
         )
+    unknown = np.array([x is None or x != x for x in labels])
+    if unknown.any():
+        raise ArgumentError(
+            name,
+            f"{name} has {unknown.sum()} missing labels (the first at {unknown.argmax()}); "
+            "give each a label of its own",
+        )
+    labels = labels.astype(str) if labels.dtype == object else labels
     return np.unique(labels, return_inverse=True)[1]
 
 

@@ -63,8 +63,10 @@ def normal_units(
     covariance: np.ndarray,  # (words, words)
 ):  # deviations (words, 2 words) that the jackknife turns into this covariance
     "A covariance as an axis: its square root, forwards and backwards."
-    values, vectors = np.linalg.eigh(covariance)
-    root = vectors * np.sqrt(np.maximum(values, 0))
+    unit = np.sqrt(np.diag(covariance))  # moments of different orders differ in size
+    unit = np.where(unit > 0, unit, 1.0)[:, None]
+    values, vectors = np.linalg.eigh(covariance / unit / unit.T)
+    root = unit * vectors * np.sqrt(np.maximum(values, 0))
     N = 2 * len(root)
     root = root * math.sqrt(N / (2 * (N - 1)))
     return np.concatenate([root, -root], axis=1)
@@ -72,7 +74,7 @@ def normal_units(
 # %% ../nbs/08_uncertainty.ipynb #878495ce
 def _is_normal(key):
     "Whether an axis, called by its name or by (call, name), is noise of known covariance."
-    return (key if isinstance(key, str) else key[-1]) == "probes"
+    return (key if isinstance(key, str) else key[-1]) in ("probes", "kept rows")
 
 
 def error_shape(

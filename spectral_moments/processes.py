@@ -448,7 +448,10 @@ class LinearPair(ProcessPair):
             for M, Q in zip(self.maps.values(), (Q1, Q2))
         )
 
-    def moment(self, word):
+    def moment(
+        self,
+        word: str,  # of the letters a and b
+    ) -> float:
         "The trace of a word in the two operators, centred."
         product = np.eye(2 * self.dim)
         for letter in word:
@@ -477,7 +480,10 @@ class RBFPair(ProcessPair):
             for s, Q in zip(self.kernel_covs, (Q1, Q2))
         )
 
-    def moment(self, word):
+    def moment(
+        self,
+        word: str,  # of the letters a and b
+    ) -> float:
         "The trace of a word of two letters, centred."
         s, t = (self.kernel_covs["ab".index(letter)] for letter in word)
         both = 1 + 2 / s + 2 / t  # mean of the product, of the product of row means, ...

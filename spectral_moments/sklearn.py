@@ -6,6 +6,9 @@
 __all__ = ['SpectralMoments']
 
 # %% ../nbs/95_sklearn.ipynb #f9e8955f
+import numpy as np
+from numpy.typing import ArrayLike
+
 try:
     from sklearn.base import BaseEstimator
     from sklearn.utils.validation import validate_data
@@ -23,19 +26,20 @@ class SpectralMoments(BaseEstimator):
 
     def __init__(
         self,
-        n_max=2,  # highest order
+        n_max: int = 2,  # highest order
         *,
-        center=True,  # remove the mean over inputs, without bias
-        method="auto",  # as for `estimate`
-        population=None,  # (inputs, features): sizes of finite populations; None: infinite
-        n_permutations=None,  # random orders or pairings to average over; None: what
-        # pays
-        random_state=0,  # None, an int or a numpy Generator
-        n_jobs=None,  # number of threads, None for all cores
+        center: bool = True,  # whether the mean over inputs is removed, without bias
+        method: str = "auto",  # as for `estimate`
+        noise=None,  # law of the noise, independent from entry to entry, as for `estimate`
+        population: tuple | None = None,  # (inputs, features): sizes of finite populations
+        n_permutations: int | None = None,  # random orders to average over; None: what pays
+        random_state: int | np.random.Generator | None = 0,  # for what is drawn
+        n_jobs: int | None = None,  # number of threads, None for all cores
     ):
         self.n_max = n_max
         self.center = center
         self.method = method
+        self.noise = noise
         self.population = population
         self.n_permutations = n_permutations
         self.random_state = random_state
@@ -48,9 +52,9 @@ class SpectralMoments(BaseEstimator):
 
     def fit(
         self,
-        X,  # matrix (inputs, features), NaN where missing
-        y=None,  # not used
-    ):  # the estimator itself
+        X: ArrayLike,  # matrix (inputs, features), NaN where missing
+        y: None = None,  # not used
+    ) -> "SpectralMoments":  # the estimator itself
         "Estimate; the results are `estimate_`, `moments_`, `stderr_`, `dimension_`, ..."
         need = self.n_max * (2 if self.center else 1)
         sizes = dict(ensure_min_samples=need, ensure_min_features=self.n_max)
@@ -59,6 +63,7 @@ class SpectralMoments(BaseEstimator):
         self.estimate_ = estimate(X, self.n_max, **options)
         self.moments_, self.stderr_ = self.estimate_.values, self.estimate_.stderr
         self.covariance_ = self.estimate_.covariance
-        found = self.estimate_.dimension()
-        self.dimension_, self.dimension_stderr_ = found.value, found.stderr
+        if self.n_max > 1:
+            found = self.estimate_.dimension()
+            self.dimension_, self.dimension_stderr_ = found.value, found.stderr
         return self

@@ -8,6 +8,7 @@ it stopped, and a stored study is not replaced by a smaller one, except by --for
 import argparse
 import copy
 import json
+import os
 import platform
 import sys
 import time
@@ -17,7 +18,8 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
-from spectral_moments.io.files import Checkpoint, atomic_write
+from spectral_moments import __version__
+from spectral_moments.io.files import atomic_write
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 REPEATED = ("n_matrices", "n_sketches", "repetitions")  # what --repetitions sets
@@ -26,8 +28,8 @@ COUNTED = (*REPEATED, "rows")  # what makes a study large
 
 def versions(*packages):
     "Versions of what computes."
-    names = ("spectral_moments", "numpy", "scipy", "numba", *packages)
-    return {"python": platform.python_version()} | {name: version(name) for name in names}
+    own = {"python": platform.python_version(), "spectral_moments": __version__}
+    return own | {name: version(name) for name in ("numpy", "scipy", "numba", *packages)}
 
 
 def as_list(value):
@@ -40,6 +42,77 @@ def write_json(path, result, indent=1):
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path, "w") as file:
         file.write(json.dumps(result, indent=indent, default=as_list) + "\n")
+
+
+# --- a run that may be interrupted --------------------------------------------------------
+
+
+class Checkpoint:
+    "Finished parts of a long run, in a file that survives an interruption."
+
+    def __init__(
+        self,
+        path,  # the file, or None to keep the parts in memory only
+        settings,  # what the parts depend on, as JSON can hold it
+    ):
+        self.path, self.parts = path and Path(path), {}
+        first, *lines = [json.dumps(settings, default=_plain), *self._lines()]
+        if lines[:1] == [first]:
+            self.parts = dict(_sound_parts(lines[1:]))
+        elif lines:
+            os.replace(self.path, _unused_name(self.path))
+        if self.path:
+            with atomic_write(self.path, "w") as file:
+                file.writelines([f"{first}\n", *map(self._line, self.parts)])
+
+    def _lines(self):
+        "The complete lines of the file."
+        if not self.path or not self.path.exists():
+            return []
+        return self.path.read_text(errors="replace").split("\n")[:-1]
+
+    def _line(self, key):
+        "One part as a line of the file."
+        return json.dumps([key, self.parts[key]], default=_plain) + "\n"
+
+    def add(
+        self,
+        key,  # a tuple of numbers and strings
+        part,  # array, number or lists of these
+    ):
+        "Keep one finished part."
+        self.parts[key] = part
+        if self.path:
+            with self.path.open("a") as file:
+                file.write(self._line(key))
+
+    def finish(self):
+        "Remove the file: the run is complete."
+        if self.path:
+            self.path.unlink()
+
+
+def _plain(value):
+    "An array as a list, and what else JSON cannot hold as text."
+    return value.tolist() if hasattr(value, "tolist") else repr(value)
+
+
+def _sound_parts(lines):
+    "Keys and parts up to the first line that is damaged."
+    for text in lines:
+        try:
+            key, part = json.loads(text)
+            yield tuple(key), part
+        except (ValueError, TypeError):
+            return
+
+
+def _unused_name(path):
+    "A name beside `path` that is not taken."
+    number = 1
+    while (other := path.with_name(f"{path.name}.{number}")).exists():
+        number += 1
+    return other
 
 
 # --- settings -----------------------------------------------------------------------------

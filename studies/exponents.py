@@ -6,14 +6,14 @@ fixed before any fit of this seed; the covariance of the test was changed once a
 the matrices of other laws were drawn anew. Takes about an hour on one core.
 """
 
-import warnings
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 import spectral_moments as sm
-from spectral_moments.results import from_moments
+from spectral_moments.engine.reduction import Axis
+from spectral_moments.errors import axes_covariance, normal_units
+from spectral_moments.results import power_words
 
 SEED = 7219
 FEW = 60  # matrices of each case for all fits but the first
@@ -83,10 +83,9 @@ def spectra(phi):
 def kept(phi, index, n_max, method="auto"):
     "What is kept of the estimate, centred if there are trials."
     options = dict(method=method, center=phi.ndim == 3, random_state=index)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", sm.EstimateWarning)
-        est = sm.estimate(phi, n_max, **options)
-    return dict(values=est.values, covariance=est.covariance, methods=est.methods)
+    est = sm.estimate(phi, n_max, **options)
+    sides = {name: axes_covariance({name: axis}) for name, axis in est.axes.items()}
+    return dict(values=est.values, sides=sides, methods=est.methods)
 
 
 def draw(case, seed, index):
@@ -151,19 +150,14 @@ def fits(case, part, index):
         if key == "all cycles" and key not in part:
             continue
         est = as_estimate(part.get(key, part), (trials, *shape))
-        good = (est.values > 0) & (est.stderr < est.values)
-        usable = range(2, 2 + int(good[1:last].cumprod().sum()))
+        orders = range(2, 1 + int(est.usable[:last].sum())) if last > 4 else None
         try:
-            with warnings.catch_warnings(record=True) as said:
-                warnings.simplefilter("always")
-                fit = sm.power_law(
-                    est, usable if last > 4 else None, rank=rank if known else None
-                )
+            fit = sm.power_law(est, orders, rank=rank if known else None)
         except ValueError:
             found[key] = "refused"
             continue
         row = [fit.exponent, fit.stderr["exponent"], *fit.interval(), fit.p_value]
-        doubt = any("hardly determined" in str(w.message) for w in said)
+        doubt = any("hardly determined" in note for note in fit.notes)
         found[key] = "doubted" if doubt else row
     return found
 
@@ -201,8 +195,9 @@ def draw_other(name, seed, index):
 
 def as_estimate(part, shape):
     "What was kept, as the fit takes it."
-    est = from_moments(part["values"], covariance=np.array(part["covariance"]), shape=shape)
-    return replace(est, methods=part["methods"])
+    m = np.array(part["values"])
+    axes = {name: Axis(normal_units(np.array(C))) for name, C in part["sides"].items()}
+    return sm.Estimate(m, axes, power_words(len(m)), {"phi": shape}, part["methods"])
 
 
 def rejections(name, part, _):
@@ -211,9 +206,7 @@ def rejections(name, part, _):
     for last in (4, 5):
         found[f"2-{last}"] = {}
         for law in ("power", "exponential"):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", sm.EstimateWarning)
-                fit = sm.power_law(est, range(2, last + 1), law=law)
+            fit = sm.power_law(est, range(2, last + 1), law=law)
             found[f"2-{last}"][law] = bool(fit.p_value < 0.05)
     return found
 

@@ -5,18 +5,16 @@ the moments and of the eigenvalues, had no part in the choice of the constants t
 they check. Takes about three quarters of an hour on one core.
 """
 
-import warnings
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
 
 import spectral_moments as sm
-from spectral_moments.spectrum import feasible as spectrum
-from spectral_moments.spectrum.moment_problem import EVENNESS
 from spectral_moments.errors import interval
+from spectral_moments.spectrum import feasible as spectrum
+from spectral_moments.spectrum.moment_problem import ENTROPY_WEIGHT
 
 SEED = 4119
 LATER = 8  # what is added to the seed for the eigenvalues, which were chosen later
@@ -51,9 +49,7 @@ def draw(case, seed, index):
     process, shape = CASES[case]
     rng = np.random.default_rng([seed, list(CASES).index(case), index])
     phi = process.sample(*shape, rng)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", sm.EstimateWarning)
-        est = sm.estimate(phi, N_MAX, center=False, random_state=index)
+    est = sm.estimate(phi, N_MAX, center=False, random_state=index)
     kv = sm.kong_valiant(phi, N_MAX)
     sample = np.linalg.svd(phi, compute_uv=False)[:40] ** 2 / phi.size
     return dict(values=est.values, covariance=est.covariance, kv=kv, sample=sample)
@@ -102,7 +98,7 @@ def analyse(case, drawn, seed):
     answers, held = {}, {}
     for m, C, kv in zip(*(found[k] for k in ("values", "covariance", "kv"))):
         stderr = np.sqrt(C.diagonal())
-        est = SimpleNamespace(values=m, stderr=stderr, covariance=C)
+        est = sm.from_moments(m, covariance=C)
         fit = sm.feasible(est)
         methods = {
             "unbiased": m,
@@ -144,9 +140,9 @@ def analyse_eigenvalues(case, drawn):
     top[: len(first)] = first
     for x in drawn:
         m, C = np.array(x["values"]), np.array(x["covariance"])
-        est = SimpleNamespace(values=m, stderr=np.sqrt(C.diagonal()), covariance=C)
+        est = sm.from_moments(m, covariance=C)
         fit = sm.feasible(est)
-        few = replace(fit, even=None)  # the measure of the fit itself, of few points
+        few = replace(fit, entropic=None)  # the measure of the fit itself, of few points
         spectra = {"sample": x["sample"], "feasible": fit.eigenvalues(40)}
         spectra["few points"] = few.eigenvalues(40)
         for key, found in spectra.items():
@@ -173,7 +169,7 @@ def measure(run):
     names = ("SMOOTHING", "COPIES", "SHRINKAGE", "FACTOR")
     constants = {name.lower(): getattr(spectrum, name) for name in names}
     return constants | {
-        "evenness": EVENNESS,
+        "evenness": ENTROPY_WEIGHT,
         "cases": {
             case: analyse(case, drawn[case], run.seed)
             | analyse_eigenvalues(case, fresh[case])

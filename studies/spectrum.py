@@ -4,19 +4,17 @@ Writes results/spectrum.json, the figures and tables of the chapter on the spect
 Takes about five minutes on one core.
 """
 
-from types import SimpleNamespace
-
 import numpy as np
 
 from spectral_moments.estimation import estimate, increasing, kong_valiant
+from spectral_moments.processes import RBF, Linear, power_sums
+from spectral_moments.results import from_moments
+from spectral_moments.spectrum.feasible import participation_ratio, recover_eigenvalues
 from spectral_moments.spectrum.moment_problem import (
-    constant_eigenvalues,
     effective_dimension,
     operator_norm,
     recovery_bound,
 )
-from spectral_moments.processes import RBF, Linear, power_sums
-from spectral_moments.spectrum.feasible import participation_ratio, recover_eigenvalues
 
 SEED = 2028
 ORDERS = 10
@@ -69,10 +67,16 @@ PROCESSES = {
 }
 
 
-def cycles(phi, n_max):
-    "Increasing cycles in the one order in which rows and columns come, with errors."
-    options = dict(method="increasing", n_permutations=0, center=False, n_jobs=1)
-    return estimate(phi, n_max, **options)
+def increasing_estimate(phi, n_max):
+    "Moments of increasing cycles in the order given, with their errors."
+    return estimate(
+        phi, n_max, method="increasing", n_permutations=0, center=False, n_jobs=1
+    )
+
+
+def constant_eigenvalues(m, count):
+    "The baseline: every eigenvalue is the mean m(1) / count."
+    return np.full(count, m[0] / count)
 
 
 def summary(found, truth):
@@ -96,7 +100,7 @@ def panel(base, name, shape, count, upper, n_matrices):
     found, moments = {}, []
     for index in range(n_matrices):
         phi = process.sample(*shape, np.random.default_rng([base, number, index]))
-        est = cycles(phi, ORDERS)
+        est = increasing_estimate(phi, ORDERS)
         moments.append(est.values)
         spectrum = np.linalg.svd(phi, compute_uv=False) ** 2 / phi.size
         fit = dict(count=count, upper=upper)
@@ -144,7 +148,7 @@ def pooled(base, sizes, groups):
         result[size]["constant_error"] = summary(constant, truth)["error"]
         if size > 1:  # weights from the spread over the matrices
             errors = parts.std(axis=1, ddof=1) / np.sqrt(size)
-            pairs = (SimpleNamespace(values=m, stderr=e) for m, e in zip(means, errors))
+            pairs = map(from_moments, means, errors)
             found = [recover_eigenvalues(pair, 50, upper=0.1) for pair in pairs]
             result[size]["weighted"] = summary(found, truth)
     return result
@@ -232,7 +236,7 @@ def coverage(base, process, shape, seed, *, level, ridges, n_matrices):
     norms, dimensions, ratios = [], {r: [] for r in ridges}, {False: [], True: []}
     for index in range(n_matrices):
         phi = process.sample(*shape, np.random.default_rng([base, seed, index]))
-        est = cycles(phi, 5)
+        est = increasing_estimate(phi, 5)
         norms.append(operator_norm(est, level=level))
         for r in ridges:
             bounds = effective_dimension(est, r * norm, level=level)

@@ -27,8 +27,6 @@ HERE = Path(__file__).resolve().parent
 STORED = HERE / "golden_v02.json"
 RTOL, ATOL = 1e-9, 1e-12  # of a number; of the largest number of its field
 DIGITS = 13  # that are stored
-LIMITS = ["GATHERED", "LOADED"]  # of `sources`: bytes up to which an array is loaded
-LOADED = 2**26  # the usual limit; 0 for data marked `lazy`
 
 
 def triangle(matrix):
@@ -46,10 +44,22 @@ def end(k):
     return lambda x: x.interval(0.95)[k]
 
 
+def part(start):
+    "Standard errors that are due to axes whose names begin so: one, or one for each."
+
+    def get(x):
+        found = [error for name, error in x.parts.items() if name.startswith(start)]
+        return (found if len(found) > 1 else found[0]) if found else None
+
+    return get
+
+
 INTERVAL = {"low95": end(0), "high95": end(1)}
+SIDES = {"stderr_rows": part("inputs"), "stderr_columns": part("features")}
 MOMENTS = {
-    **each(["values", "stderr", "stderr_rows", "stderr_columns"], attrgetter),
-    **each(["probe_error", "usable"], attrgetter),
+    **each(["values", "stderr", "usable"], attrgetter),
+    **SIDES,
+    "probe_error": lambda x: x.parts["probes"],
     "covariance": lambda x: triangle(x.covariance),
     "expected_stderr": lambda x: x.expected_stderr(50, 70),
     "dimension": lambda x: x.dimension().value,
@@ -57,11 +67,12 @@ MOMENTS = {
     **INTERVAL,
 }
 ALIGNMENT = {
-    **each(["value", "stderr", "ratio", "stderr_rows", "stderr_columns"], attrgetter),
-    "numerator": lambda x: x.numerator.value,
-    "numerator_stderr": lambda x: x.numerator.stderr,
-    "denominators": lambda x: [y.value for y in x.denominators],
-    "denominators_stderr": lambda x: [y.stderr for y in x.denominators],
+    **each(["value", "stderr", "ratio"], attrgetter),
+    **SIDES,
+    "numerator": lambda x: x.estimate.values[1],
+    "numerator_stderr": lambda x: x.estimate.stderr[1],
+    "denominators": lambda x: x.estimate.values[::2],
+    "denominators_stderr": lambda x: x.estimate.stderr[::2],
     **INTERVAL,
 }
 TABLE = each(["values", "stderr"], attrgetter)
@@ -73,10 +84,12 @@ LAW = {
     **INTERVAL,
 }
 SPECTRUM = {
-    **TABLE,
+    "values": attrgetter("values"),
+    "stderr": attrgetter("moments.stderr"),
     "linearised": lambda x: triangle(x.linearised),
     "eigenvalues": lambda x: x.eigenvalues(8),
-    **INTERVAL,
+    "low95": lambda x: np.maximum(x.moments.interval()[0], 0),
+    "high95": lambda x: x.moments.interval()[1],
 }
 CHECK = {
     "shapes": attrgetter("shapes"),
@@ -111,7 +124,7 @@ FIELDS = {
     **dict.fromkeys(["spectral_bounds", "eigenvalue_bounds", "operator_norm"], BOUNDS),
     "effective_dimension": BOUNDS,
     "subsample_check": CHECK,
-    "dimension_sweep": each(["shapes", "values", "whole", "means"], attrgetter),
+    "dimension_sweep": {"shapes": attrgetter("shapes"), "whole": lambda x: x.whole.value},
     "compare": {
         "rows": lambda x: [[r[k] for k in ("difference", "error", "p")] for r in x.rows]
     },
@@ -300,12 +313,11 @@ def numbers(x):
 
 def run(call):
     "The numbers of one call, by field; without fields that its result does not have."
-    from spectral_moments import sources
+    from spectral_moments.engine import arrays
 
-    limit = 0 if any(spec.get("lazy") for spec in call.get("data", [])) else LOADED
-    found = {}
-    limits = patch.multiple(sources, **dict.fromkeys(LIMITS, limit))
-    with warnings.catch_warnings(), limits:
+    lazy = any(spec.get("lazy") for spec in call.get("data", []))
+    found, limit = {}, 0 if lazy else arrays.LOADED
+    with warnings.catch_warnings(), patch.object(arrays, "LOADED", limit):
         warnings.simplefilter("ignore")
         answer = result(call)
         for field, get in FIELDS.get(call["function"], PLAIN).items():

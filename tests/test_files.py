@@ -24,7 +24,6 @@ from scipy.sparse import csc_array, eye_array
 from spectral_moments import Linear
 from spectral_moments.io.files import (
     BATCH,
-    Checkpoint,
     atomic_write,
     load_matrix,
     row_batches,
@@ -138,44 +137,6 @@ def test_writers_at_the_same_time(tmp_path):
     for thread in threads:
         thread.join()
     assert path.read_text() in texts and os.listdir(tmp_path) == ["x"]
-
-
-# --- checkpoints --------------------------------------------------------------------------
-
-
-def test_checkpoint(tmp_path):
-    path, part = tmp_path / "x", np.array([[1.5, np.nan], [1e-300, np.inf]])
-    Checkpoint(path, {"seed": 1}).add((4, "a"), part)
-    Checkpoint(path, {"seed": 1}).add((4, "b"), part / 3)
-    again = Checkpoint(path, {"seed": 1})
-    np.testing.assert_array_equal(again.parts[4, "a"], part)
-    np.testing.assert_array_equal(again.parts[4, "b"], part / 3)  # to the last bit
-    text = path.read_text()
-    for damage in (text[:-5], text[:-1], text + "[1", text.replace('[4, "b"]', "[4")):
-        path.write_text(damage)
-        assert (4, "a") in Checkpoint(path, {"seed": 1}).parts
-    again.finish()
-    assert not path.exists()
-
-
-def test_checkpoint_of_other_settings_is_kept(tmp_path):
-    path = tmp_path / "x"
-    for seed in (1, 2, 3):
-        store = Checkpoint(path, {"seed": seed})
-        assert store.parts == {}
-        store.add((0,), [seed])
-    assert sorted(os.listdir(tmp_path)) == ["x", "x.1", "x.2"]
-    os.replace(tmp_path / "x.1", path)
-    assert Checkpoint(path, {"seed": 1}).parts == {(0,): [1]}
-    path.write_text("")
-    assert Checkpoint(path, {"seed": 1}).parts == {}
-
-
-def test_checkpoint_without_a_file():
-    store = Checkpoint(None, {})
-    store.add((1,), 2)
-    assert store.parts == {(1,): 2}
-    store.finish()
 
 
 # --- every format -------------------------------------------------------------------------

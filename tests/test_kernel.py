@@ -159,7 +159,7 @@ def test_state_in_batches(P, Q, lanes, seed, n_max, single, started, n_jobs, dat
 
 CHILD = """
 import numpy as np
-from frozen.kernel import increasing_sums
+from frozen.inner_loop import increasing_sums
 print(increasing_sums(np.ones((2, 3)), np.ones((2, 3)), 2).total)
 """
 

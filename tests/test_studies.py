@@ -179,3 +179,41 @@ def test_quick_run(name, tmp_path):
     assert (done.returncode, done.stdout) == (0, f"{path}\n"), done.stderr
     found, kept = (json.loads(p.read_text()) for p in (path, RESULTS / path.name))
     assert found.keys() == kept.keys() and os.listdir(tmp_path) == [path.name]
+
+
+# --- checkpoints --------------------------------------------------------------------------
+
+
+def test_checkpoint(common, tmp_path):
+    path, part = tmp_path / "x", np.array([[1.5, np.nan], [1e-300, np.inf]])
+    common.Checkpoint(path, {"seed": 1}).add((4, "a"), part)
+    common.Checkpoint(path, {"seed": 1}).add((4, "b"), part / 3)
+    again = common.Checkpoint(path, {"seed": 1})
+    np.testing.assert_array_equal(again.parts[4, "a"], part)
+    np.testing.assert_array_equal(again.parts[4, "b"], part / 3)  # to the last bit
+    text = path.read_text()
+    for damage in (text[:-5], text[:-1], text + "[1", text.replace('[4, "b"]', "[4")):
+        path.write_text(damage)
+        assert (4, "a") in common.Checkpoint(path, {"seed": 1}).parts
+    again.finish()
+    assert not path.exists()
+
+
+def test_checkpoint_of_other_settings_is_kept(common, tmp_path):
+    path = tmp_path / "x"
+    for seed in (1, 2, 3):
+        store = common.Checkpoint(path, {"seed": seed})
+        assert store.parts == {}
+        store.add((0,), [seed])
+    assert sorted(os.listdir(tmp_path)) == ["x", "x.1", "x.2"]
+    os.replace(tmp_path / "x.1", path)
+    assert common.Checkpoint(path, {"seed": 1}).parts == {(0,): [1]}
+    path.write_text("")
+    assert common.Checkpoint(path, {"seed": 1}).parts == {}
+
+
+def test_checkpoint_without_a_file(common):
+    store = common.Checkpoint(None, {})
+    store.add((1,), 2)
+    assert store.parts == {(1,): 2}
+    store.finish()

@@ -8,6 +8,7 @@ import pytest
 from conftest import normal
 
 import spectral_moments as sm
+from spectral_moments.engine.sources import Recording
 from spectral_moments.spectrum.submatrices import submatrices, two_halves
 
 
@@ -28,20 +29,19 @@ def test_exact_over_all_submatrices(n_max, center, T):
 
 def test_whole_is_the_estimate_of_the_whole():
     phi = normal((20, 15))
-    check = sm.subsample_check(phi, 3, n_draws=2)
+    check = sm.subsample_check(phi, 3, n_draws=2, center=False)
     np.testing.assert_allclose(check.whole["all_cycles"], sm.all_cycles(phi, 3), rtol=1e-12)
     np.testing.assert_allclose(check.whole["naive"], sm.naive(phi, 3), rtol=1e-12)
     trials = normal((2, 20, 15), 1)
-    found = sm.subsample_check(trials, n_draws=2).whole
+    found = sm.subsample_check(trials, n_draws=2, center=False).whole
     np.testing.assert_allclose(found["all_cycles"], sm.all_cycles(trials, 2), rtol=1e-12)
     np.testing.assert_allclose(found["naive"], sm.naive(trials.mean(0), 2), rtol=1e-12)
 
 
 def test_random_submatrices_and_their_errors():
     phi = sm.Linear(6).sample(80, 60, random_state=0)
-    check = sm.subsample_check(
-        phi, shapes=[(10, 10), (30, 30)], n_draws=300, random_state=1
-    )
+    options = dict(n_draws=300, center=False, random_state=1)
+    check = sm.subsample_check(phi, shapes=[(10, 10), (30, 30)], **options)
     mean, error = check.ratios("all_cycles")
     assert (abs(mean - 1) < 4 * error).all()
     mean, error = check.ratios("naive")
@@ -63,9 +63,9 @@ def test_defaults_and_words():
     text = str(check)
     assert "Mean over 2 random submatrices" in text and "10 x 5" in text
     assert "Mean over all submatrices" in str(
-        sm.subsample_check(normal((4, 3)), shapes=[(3, 2)], n_draws=None)
+        sm.subsample_check(normal((5, 3)), shapes=[(4, 2)], n_draws=None)
     )
-    small = sm.subsample_check(normal((12, 6)), 3, center=True, n_draws=2)
+    small = sm.subsample_check(normal((12, 6)), 3, n_draws=2)
     assert small.shapes == [(6, 3), (8, 4)]  # large enough, and each size once
 
 
@@ -75,7 +75,8 @@ def test_own_estimators():
         "increasing": lambda x: sm.increasing(x, 2, n_jobs=1),
         "first": lambda x: x[:1, 0],
     }
-    check = sm.subsample_check(phi, shapes=[(4, 3)], n_draws=None, estimators=own)
+    options = dict(n_draws=None, center=False, estimators=own)
+    check = sm.subsample_check(phi, shapes=[(4, 3)], **options)
     np.testing.assert_allclose(check.ratios("increasing")[0], 1, rtol=1e-8)
     assert list(check.values) == list(own)
 
@@ -85,8 +86,8 @@ def test_own_estimators():
     [
         ((normal((6, 5)), 2), dict(shapes=[(7, 5)]), "is not a part"),
         ((normal((6, 5)), 2), dict(shapes=[(4,)]), "is not a part"),
-        ((normal((6, 5)), 2), dict(shapes=[(3, 3)], center=True), "too small"),
-        ((normal((6, 5)), 4), dict(center=True), "is not a part"),
+        ((normal((6, 5)), 2), dict(shapes=[(3, 3)]), "too small"),
+        ((normal((6, 5)), 4), {}, "is not a part"),
         ((normal((40, 40)), 2), dict(shapes=[(20, 20)], n_draws=None), "pass n_draws"),
         ((normal((6, 5)), 2), dict(n_draws=1), "n_draws"),
         ((normal((6, 5)), 0), {}, "n_max"),
@@ -120,4 +121,44 @@ def test_plot():
         ax = check.plot(order=1)
     assert [t.get_text() for t in ax.get_legend().get_texts()] == ["all cycles", "naive"]
     assert "m(1)" in ax.get_ylabel() and len(ax.get_xticks()) == 4
+    plt.close("all")
+
+
+# --- the sweep ---
+
+
+def test_a_sweep_is_a_ratio_of_means():
+    phi = sm.Linear(6).sample(60, 80, random_state=4)
+    sweep = sm.dimension_sweep(phi, (0.3, 0.6), n_draws=40, random_state=1)
+    assert sweep.shapes == [(18, 24), (36, 48)] and sweep.moments[0].shape == (40, 2)
+    for found, m in zip(sweep.dimensions, sweep.moments):
+        m1, m2 = m.mean(axis=0)
+        assert found.plain == pytest.approx(m1**2 / m2)
+        assert abs(found.value - sweep.whole.plain) < 4 * found.stderr
+    assert str(sweep).split("\n")[2].split()[:3] == ["18", "x", "24"]
+    naive = sm.dimension_sweep(phi, (0.3,), method="naive", n_draws=5)
+    assert naive.dimensions[0].value < 0.9 * naive.whole.value
+
+
+def test_sweeps_take_what_estimate_takes():
+    phi, groups = sm.Linear(4).sample(40, 30, 1), np.arange(40) // 2
+    options = dict(column_weights=np.linspace(1, 2, 30))
+    one = sm.dimension_sweep(phi, (0.5,), groups=groups, n_draws=4, **options)
+    two = sm.dimension_sweep(Recording(phi, groups), (0.5,), n_draws=4, **options)
+    np.testing.assert_array_equal(one.moments[0], two.moments[0])
+    whole = sm.participation_ratio(phi, groups=groups, **options)
+    assert one.whole.value == two.whole.value == whole.value
+    finite = sm.dimension_sweep(phi, (0.5,), n_draws=2, population=(None, 60))
+    assert finite.whole.value == sm.participation_ratio(phi, population=(None, 60)).value
+    with pytest.raises(ValueError, match="is not a part"):
+        sm.dimension_sweep(phi, (1.5,))
+
+
+def test_plot_of_a_sweep():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    trials = normal((2, 30, 20)) + 3 * normal((30, 20), 1)
+    ax = sm.dimension_sweep(
+        np.where(normal((2, 30, 20), 2) > 2, np.nan, trials), n_draws=4
+    ).plot()
+    assert len(ax.get_xticks()) == 4
     plt.close("all")

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['SMALL', 'set_partitions', 'moebius', 'cycle', 'canonical', 'graph_terms', 'split_cycle', 'Layout', 'word_patterns',
-           'WordWeights', 'word_weights', 'Units', 'elementary_symmetric', 'layout_of', 'word_means']
+           'WordWeights', 'word_weights', 'Units', 'elementary_symmetric', 'column_sums', 'measured', 'prepared',
+           'graph_labels', 'layout_of', 'word_means', 'means_from_sums']
 
 # %% ../../nbs/07_partitions.ipynb #316d5e96
 import itertools
@@ -67,62 +68,115 @@ def cycle(
 # %% ../../nbs/07_partitions.ipynb #1035f08c
 def canonical(
     graph,  # iterable of edges (row, column, label)
-    units=({}, {}),  # the unit of each row and of each column that has one beyond itself
-    powers=({}, {}),  # the power of its size that a unit has as its weight
-):  # (tuple of edges, (unit, power) of their rows, of their columns), renumbered
+    units=({}, {}),  # the unit of each row, and of each column, that may share one
+    powers={},  # the power of its size that a unit of rows has as its weight
+):  # (tuple of edges, (unit, power) of each row, (unit, 0) of each column), renumbered
     "`graph` with its vertices renumbered in a way that does not depend on their names."
     few = int(len({edge[0] for edge in graph}) > len({edge[1] for edge in graph}))
-    vertices, stars = {edge[few] for edge in graph}, defaultdict(list)
+    unit_of = lambda v, side: units[side].get(v, ("alone", v))
+    power_of = lambda unit, side: 0 if side else powers.get(unit, 0)
     labels = sorted({edge[2] for edge in graph}, key=repr)
+    vertices, stars = {edge[few] for edge in graph}, defaultdict(list)
     for edge in graph:  # the edges at each vertex of the other side
         stars[edge[1 - few]].append((edge[few], labels.index(edge[2])))
-    together = defaultdict(list)  # the vertices of each unit of the other side
-    for v in stars:
-        together[units[1 - few].get(v, (v,))].append(stars[v])
-    weigh = lambda unit, side: powers[side].get(unit, 0)
+    together = defaultdict(list)  # the same for each unit
+    for v, star in stars.items():
+        together[unit_of(v, 1 - few)].append(star)
     found = []
     for numbers in permutations(range(len(vertices))):
         new = dict(zip(vertices, numbers, strict=True))
         named = (
             (
-                sorted(sorted((new[v], k) for v, k in star) for star in stars),
-                weigh(unit, 1 - few),
+                sorted(sorted((new[v], k) for v, k in star) for star in mine),
+                power_of(unit, 1 - few),
             )
-            for unit, stars in together.items()
+            for unit, mine in together.items()
         )
-        own = {new[v]: units[few].get(v, (v,)) for v in vertices}
-        first = {unit: k for k, unit in reversed([*enumerate(own[k] for k in sorted(own))])}
-        mine = [(first[own[k]], weigh(own[k], few)) for k in sorted(own)]
-        found.append((sorted(named), mine))
-    best, few_units = min(found)
-    rows = [(star, (k, w)) for k, (unit, w) in enumerate(best) for star in unit]
-    edges = ((v, i, labels[k]) for i, (star, _) in enumerate(rows) for v, k in star)
-    both = [few_units, [k for _, k in rows]]
-    edges = edges if few == 0 else ((i, v, label) for v, i, label in edges)
-    return tuple(edges), *(tuple(side) for side in (both if few == 0 else both[::-1]))
+        own = [unit_of(v, few) for v in sorted(vertices, key=new.get)]
+        own = [(own.index(unit), power_of(unit, few)) for unit in own]
+        found.append((sorted(named), own))
+    others, own = min(found)
+    others = [(star, (k, power)) for k, (mine, power) in enumerate(others) for star in mine]
+    edges = [(v, i, labels[k]) for i, (star, _) in enumerate(others) for v, k in star]
+    sides = tuple(own), tuple(unit for _, unit in others)
+    if few:
+        edges, sides = [(i, v, label) for v, i, label in edges], sides[::-1]
+    return tuple(edges), *sides
 
 # %% ../../nbs/07_partitions.ipynb #e185b060
+def _merged(pattern, p, q, features, grouped, binary):
+    "The graph of one pair of partitions: merged positions are one vertex, or one unit."
+    kinds = _kinds(pattern, features)
+    name = lambda position, blocks, kind: (
+        position if kind in grouped else blocks.index(blocks[position])
+    )
+    edges = [(name(i, p, "inputs"), name(k, q, kinds[k]), label) for i, k, label in pattern]
+    edges = _marked_once(edges) if binary else edges
+    if not grouped:
+        return canonical(edges)[0]
+    rows = dict(enumerate(p)) if "inputs" in grouped else {}
+    columns = {k: block for k, block in enumerate(q) if kinds[k] in grouped}
+    powers, plain = Counter(), []
+    for i, k, label in edges:  # the weight of a unit may stand at any of its edges
+        if isinstance(label, Sized):
+            powers[p[i]] += label.power
+            label = label.label
+        plain.append((i, k, label))
+    edges, rows, columns = canonical(plain, (rows, columns), powers)
+    units = [unit for unit, _ in rows], [unit for unit, _ in columns]
+    return _with_units(_weighted(edges, rows), units, features, grouped)
+
+
+def _marked_once(edges):
+    "The same edges without marks that something is there where it is used."
+    data = [edge for edge in edges if not isinstance(edge[2], Seen)]
+    seen = {edge for edge in edges if isinstance(edge[2], Seen)}
+    needed = {(i, k, mark) for i, k, mark in seen if (i, k, mark.label) not in data}
+    return data + sorted(needed, key=repr)
+
+
+def _weighted(edges, rows):
+    "The same edges, the first of each unit with the size of its unit as a weight."
+    found, left = [], dict(rows)
+    for i, k, label in edges:
+        power = left.pop(rows[i][0], 0)
+        found.append((i, k, Sized(label, power) if power else label))
+    return found
+
+# %% ../../nbs/07_partitions.ipynb #28235f1c
+def _with_units(edges, units, features, grouped):
+    "The same edges with masks, or sums over units, where vertices share a unit."
+    of = Sides(features)
+    for kind in grouped:
+        side = 0 if kind == "inputs" else 1
+        masks = [edge for edge in edges if isinstance(edge[2], Same)]
+        data = [edge for edge in edges if not isinstance(edge[2], Same)]
+        mine = {edge[side] for edge in data if of.ends(edge[2])[side] == kind}
+        mine = {v: units[side][v] for v in sorted(mine)}
+        edges = _folded(data, mine, side, kind) + masks
+    return tuple(edges)
+
+
 def _folded(edges, units, side, kind):
     "Edges in which vertices of one unit with a single neighbour became sums over the unit."
-    near = defaultdict(set)
+    near, edges = defaultdict(set), list(edges)
     for edge in edges:
         near[edge[side]].add(edge[1 - side])
-    kept = list(edges)
-    for unit in {u for u in units.values() if [*units.values()].count(u) > 1}:
+    for unit, number in Counter(units.values()).items():
         members = [v for v in near if units.get(v) == unit]
-        single = [v for v in members if len(near[v]) == 1]
+        single = [v for v in members if len(near[v]) == 1] if number > 1 else []
         stay = [v for v in members if v not in single] or [single.pop(0)]
-        for v in single if len(members) > 1 else ():
+        for v in single:
             (other,) = near[v]
             home = next((w for w in stay if other in near[w]), stay[0])
-            labels = tuple(sorted((e[2] for e in kept if e[side] == v), key=repr))
-            kept = [e for e in kept if e[side] != v]
-            edge = [other, other, UnitSum(kind, labels)]
-            edge[side] = home
-            kept.append(tuple(edge))
+            mine = [edge for edge in edges if edge[side] == v]
+            labels = tuple(sorted((label for *_, label in mine), key=repr))
+            ends = (home, other) if side == 0 else (other, home)
+            edges = [edge for edge in edges if edge[side] != v]
+            edges.append((*ends, UnitSum(kind, labels)))
             near[home].add(other)
-        kept += _chain(stay, near, kind)
-    return tuple(kept)
+        edges += _chain(stay, near, kind)
+    return edges
 
 
 def _chain(vertices, near, kind):
@@ -136,51 +190,6 @@ def _chain(vertices, near, kind):
         rest.remove(b)
     return edges
 
-
-def _weighted(edges, rows):
-    "The same edges, the first of each unit with the size of its unit as a weight."
-    edges, left = list(edges), {unit: power for unit, power in rows if power}
-    for k, (i, a, label) in enumerate(edges):
-        power = left.pop(rows[i][0], 0)
-        edges[k] = (i, a, Sized(label, power) if power else label)
-    return edges
-
-
-def _merged(pattern, p, q, features, grouped, binary):
-    "The graph of one pair of partitions: merged positions are one vertex, or one unit."
-    kinds = _kinds(pattern, features)
-    name = lambda position, blocks, kind: (
-        position if kind in grouped else blocks.index(blocks[position])
-    )
-    edges = [(name(i, p, "inputs"), name(k, q, kinds[k]), label) for i, k, label in pattern]
-    if binary:  # what is not missing was seen
-        data = {edge for edge in edges if not isinstance(edge[2], Seen)}
-        seen = {edge for edge in edges if isinstance(edge[2], Seen)}
-        needed = {(i, k, mark) for i, k, mark in seen if (i, k, mark.label) not in data}
-        edges = [edge for edge in edges if edge in data] + sorted(needed, key=repr)
-    if not grouped:
-        return canonical(edges)[0]
-    units, powers = [{}, {}], Counter()
-    if "inputs" in grouped:
-        units[0] = {i: (p[i],) for i in range(len(p))}
-        for i, _, label in edges:
-            powers[p[i],] += label.power if isinstance(label, Sized) else 0
-        plain = lambda label: label.label if isinstance(label, Sized) else label
-        edges = [(i, k, plain(label)) for i, k, label in edges]
-    units[1] = {k: (q[k],) for k in range(len(q)) if kinds[k] in grouped}
-    edges, *found = canonical(edges, units, (powers, {}))
-    found = [[unit for unit, _ in found[0]], [unit for unit, _ in found[1]], found[0]]
-    edges = _weighted(edges, found[2])
-    rows = dict(enumerate(found[0])) if "inputs" in grouped else {}
-    edges, of = _folded(edges, rows, 0, "inputs"), Sides(features)
-    for kind in [kind for kind in grouped if kind != "inputs"]:
-        mine = {k: u for k, u in enumerate(found[1])}
-        data = [e for e in edges if not isinstance(e[2], Same)]
-        masks = [e for e in edges if isinstance(e[2], Same)]
-        mine = {e[1]: mine[e[1]] for e in data if of.ends(e[2])[1] == kind}
-        edges = _folded(data, mine, 1, kind) + tuple(masks)
-    return edges
-
 # %% ../../nbs/07_partitions.ipynb #d897a756
 def _kinds(pattern, features):
     "The kind of each column position."
@@ -189,17 +198,19 @@ def _kinds(pattern, features):
     return [found[k] for k in range(len(found))]
 
 
-def _worth(label):
-    "How many entries an edge counts for where columns sum to zero."
-    if isinstance(label, Power):
-        return label.power
-    return 2 if isinstance(label, (Sized, Seen)) else 1
-
-
 def _partitions(kinds):
     "Partitions of positions of several kinds: only those of one kind may meet."
     every = set_partitions(len(kinds))
     return [p for p in every if len(set(zip(p, kinds))) == len(set(p))]
+
+
+def _vanishes(pattern, p):
+    "Whether a row has a single entry, without the weight of its unit."
+    entries, sized = Counter(), set()
+    for i, _, label in pattern:
+        entries[p[i]] += label.power if isinstance(label, Power) else 1
+        sized |= {p[i]} if isinstance(label, Sized) else set()
+    return any(number == 1 and row not in sized for row, number in entries.items())
 
 
 @lru_cache(maxsize=256)
@@ -212,9 +223,8 @@ def graph_terms(
 ):  # tuple of pairs (graph, integer weight)
     "A sum over distinct positions as a combination of free sums."
     rows = set_partitions(1 + max(edge[0] for edge in pattern))
-    if columns_sum_to_zero:  # unless its entry has the weight of its unit
-        entries = lambda p: Counter(p[e[0]] for e in pattern for _ in range(_worth(e[2])))
-        rows = [p for p in rows if min(entries(p).values()) > 1]
+    if columns_sum_to_zero:
+        rows = [p for p in rows if not _vanishes(pattern, p)]
     terms = Counter()
     for p, q in itertools.product(rows, _partitions(_kinds(pattern, features))):
         terms[_merged(pattern, p, q, features, grouped, binary)] += moebius(p) * moebius(q)
@@ -251,6 +261,7 @@ class Layout(NamedTuple):
     companions: str = ""  # of rows that stand alone in a centred cycle: "" for none,
     # "sized" for groups of unequal sizes, "seen" and "weighted" where entries are counted
     counted: bool = False  # whether entries are missing or have weights
+    about_mean: bool = True  # whether columns are shifted to sum to zero before centring
     trials: int = 1  # number of trials that can be told apart
     noisy: tuple = ()  # systems whose noise has a known law
 
@@ -258,7 +269,7 @@ class Layout(NamedTuple):
         "For each letter the labels of the matrices that leave and enter a row."
         return [(dict(self.leaving).get(letter, letter), letter) for letter in word]
 
-
+# %% ../../nbs/07_partitions.ipynb #637c6bd1
 def _merge_weights(kinds, population):
     "Partitions of positions drawn from populations, with their probabilities."
     finite, found = dict(population), []
@@ -274,37 +285,6 @@ def _merge_weights(kinds, population):
         if chance:
             found.append((p, chance))
     return found
-
-
-def _without_noise(pattern, layout):
-    "The pattern whose noise has mean zero: in other trials, or as an unbiased power."
-    degree = Counter(end for i, k, _ in pattern for end in (("row", i), ("column", k)))
-    most, system = max(degree.values()), dict((b, a) for a, b in layout.leaving)
-    if 2 < most <= layout.trials and not layout.counted:
-        colours = _edge_colours(pattern, most)
-        return tuple(
-            (i, k, Part(system.get(label, label), colour, most))
-            for (i, k, label), colour in zip(pattern, colours)
-        )
-    edges = Counter(pattern)
-    return tuple(
-        (i, k, Power(label, times) if label in layout.noisy and times > 1 else label)
-        for (i, k, label), times in edges.items()
-        for _ in range(1 if label in layout.noisy else times)
-    )
-
-
-def _edge_colours(edges, count, found=()):
-    "Numbers below `count` for the edges, different wherever two of them meet."
-    if len(found) == len(edges):
-        return found
-    i, k, _ = edges[len(found)]
-    used = {c for (j, l, _), c in zip(edges, found) if i == j or k == l}
-    for colour in (c for c in range(count) if c not in used):
-        whole = _edge_colours(edges, count, (*found, colour))
-        if whole is not None:
-            return whole
-    return None
 
 
 @lru_cache(maxsize=256)
@@ -329,6 +309,37 @@ def word_patterns(
             merged = canonical([(p[i], q[k], label) for i, k, label in pattern])[0]
             terms[_without_noise(merged, layout)] += coefficient * a * b
     return tuple((float(weight), pattern) for pattern, weight in terms.items())
+
+# %% ../../nbs/07_partitions.ipynb #2b41e626
+def _without_noise(pattern, layout):
+    "The pattern whose noise has mean zero: in other trials, or as an unbiased power."
+    degree = Counter(end for i, k, _ in pattern for end in (("row", i), ("column", k)))
+    most, system = max(degree.values()), dict((b, a) for a, b in layout.leaving)
+    if 2 < most <= layout.trials and not layout.counted:
+        colours = _edge_colours(pattern, most)
+        return tuple(
+            (i, k, Part(system.get(label, label), colour, most))
+            for (i, k, label), colour in zip(pattern, colours)
+        )
+    edges = Counter(pattern)
+    return tuple(
+        (i, k, Power(times, label) if label in layout.noisy and times > 1 else label)
+        for (i, k, label), times in edges.items()
+        for _ in range(1 if label in layout.noisy else times)
+    )
+
+
+def _edge_colours(edges, count, found=()):
+    "Numbers below `count` for the edges, different wherever two of them meet."
+    if len(found) == len(edges):
+        return found
+    i, k, _ = edges[len(found)]
+    used = {c for (j, l, _), c in zip(edges, found) if i == j or k == l}
+    for colour in (c for c in range(count) if c not in used):
+        whole = _edge_colours(edges, count, (*found, colour))
+        if whole is not None:
+            return whole
+    return None
 
 # %% ../../nbs/07_partitions.ipynb #ee57ef2c
 class WordWeights(NamedTuple):
@@ -360,10 +371,10 @@ def word_weights(
 ):  # `WordWeights`
     "Weights of graph sums that give the traces of words."
     terms, sums, positions, rows = [], defaultdict(Counter), [], []
-    options = dict(columns_sum_to_zero=layout.center and not layout.counted)
-    options.update(features=layout.features, grouped=layout.grouped)
+    zero = layout.center and layout.about_mean and not layout.counted
+    options = dict(columns_sum_to_zero=zero, features=layout.features, grouped=layout.grouped)
     options["binary"] = layout.companions == "seen"
-    for word in words:
+    for number, word in enumerate(words):
         for weight, pattern in word_patterns(word, layout):
             real, term = 1 + max(edge[0] for edge in pattern), len(rows)
             alone = 2 * len(word) - real if layout.companions == "sized" else 0
@@ -375,7 +386,7 @@ def word_weights(
             found = Counter(_kinds(pattern, layout.features)) | {"inputs": real + alone}
             positions.append(dict(found))
             rows.append(real)
-            terms.append((words.index(word), weight))
+            terms.append((number, weight))
     degrees = 1 + max((d for of in sums.values() for _, d in of), default=0)
     each = np.zeros((degrees, len(terms), len(sums)))
     for k, of in enumerate(sums.values()):
@@ -394,35 +405,38 @@ class Units(NamedTuple):
 
     size: int  # number of rows or columns
     groups: np.ndarray = None  # the number of the group of each; None: all are single
+    all_sizes: dict = None  # size -> number of units, if `groups` are only some of them
 
     @property
     def count(self):
         "Number of units."
-        return self.size if self.groups is None else int(self.groups.max()) + 1
+        return sum(self.sizes.values())
 
     @property
     def sizes(self):
-        "Number of rows or columns of each unit, whole numbers."
-        return [1] * self.size if self.groups is None else np.bincount(self.groups).tolist()
+        "How many units there are of each size, whole numbers."
+        if self.groups is None:
+            return {1: self.size}
+        return self.all_sizes or Counter(np.bincount(self.groups).tolist())
 
     def ways(self, positions):
         "Number of ways to choose so many rows of distinct units, in order."
-        if self.groups is None:
-            return math.perm(self.size, positions)
         return math.factorial(positions) * elementary_symmetric(self.sizes, positions)[-1]
 
     def chance(self, positions):
-        "The chance of each unit to hold one given of so many positions."
-        if self.groups is None or not positions:
-            return np.full(self.count, 1 / self.count)
-        sizes = self.sizes
-        e, found = elementary_symmetric(sizes, positions), []
-        for size in sizes:
+        "The chance of each unit at hand to hold one given of so many positions."
+        sizes, mine = self.sizes, [1] * self.size
+        if self.groups is not None:
+            mine = np.bincount(self.groups).tolist()
+        if not positions:
+            return np.full(len(mine), 1 / self.count)
+        e, found = elementary_symmetric(sizes, positions), {}
+        for size in set(mine):
             rest = 1  # the symmetric polynomial of the other sizes
             for degree in range(1, positions):
                 rest = e[degree] - size * rest
-            found.append(size * rest / (positions * e[-1]) if e[-1] else math.nan)
-        return np.array(found)
+            found[size] = size * rest / (positions * e[-1]) if e[-1] else math.nan
+        return np.array([found[size] for size in mine])
 
     def collect(self, shares):
         "Sums over the rows or columns of each unit, (words, units)."
@@ -432,35 +446,18 @@ class Units(NamedTuple):
 
 
 def elementary_symmetric(
-    sizes,  # whole numbers
+    sizes,  # dict: whole number -> how often it occurs
     highest,  # highest degree
 ):  # list of the polynomials of degree 0..highest, exact
     "Elementary symmetric polynomials: ways to choose from distinct groups."
-    e = [1] + [0] * highest
-    for size in sizes:
-        for k in range(highest, 0, -1):
-            e[k] += size * e[k - 1]
+    powers = [sum(n * size**k for size, n in sizes.items()) for k in range(highest + 1)]
+    e = [1]
+    for k in range(1, highest + 1):  # Newton's identities
+        terms = ((-1) ** (j - 1) * e[k - j] * powers[j] for j in range(1, k + 1))
+        e.append(sum(terms) // k)
     return e
 
 # %% ../../nbs/07_partitions.ipynb #4883bfa3
-def _in_memory(found):
-    "Graph sums as numbers and arrays in memory; what has a gradient keeps it."
-    kinds = [*found.shares[0]] if found.shares else []
-    sides = [[share[kind] for share in found.shares] for kind in kinds]
-    totals, *sides = finished(found.totals, *sides)
-    return GraphSums(list(totals), [dict(zip(kinds, each)) for each in zip(*sides)])
-
-
-def _combined(weights, totals):
-    "Weighted sums of graph sums, of whatever kind of number, and the sizes of their terms."
-    if isinstance(totals[0], np.floating):
-        terms = weights * np.array(totals)
-        return list(terms.sum(1)), abs(terms).sum(1).astype(float)
-    rows = [[w * x for w, x in zip(row, totals) if w] for row in weights]
-    size = lambda x: abs(float(to_numpy(x)))
-    return [sum(row) for row in rows], np.array([sum(map(size, row)) for row in rows])
-
-# %% ../../nbs/07_partitions.ipynb #824aa3eb
 SMALL = 1024  # entries up to which sums are taken in extended precision
 
 
@@ -476,29 +473,84 @@ def _matrices(pairs):
         named[system] = pair.enter
         if pair.leave is not pair.enter:
             named[_leaving(system)] = pair.leave
-    if all(backend(x) == "numpy" and x.size <= SMALL for x in named.values()):
+    places = {backend(x) for x in named.values()}
+    if len(places) > 1:  # what lives in different places meets in memory
+        named = {label: to_numpy(x) for label, x in named.items()}
+    if places == {"numpy"} and all(x.size <= SMALL for x in named.values()):
         named = {label: x.astype(np.longdouble) for label, x in named.items()}
     return named
 
 
-def _shifted(matrices):
-    "Columns without their means over what was seen, which changes no centred sum."
-    shifted = {}
+def _counts(pair):
+    "A pair of counts, of ones where all is counted."
+    ones = pair.counts or (0 * pair.enter + 1.0,) * 2
+    return Pair(ones[0], ones[0] if pair.leave is pair.enter else ones[1])
+
+
+def column_sums(
+    matrices,  # dict: label -> matrix, and `Seen` labels of their counts
+):  # dict: label -> (sums over the rows, numbers of what was seen)
+    "What the means of columns are made of."
+    found = {}
     for label, x in matrices.items():
         count = matrices.get(Seen(label))
-        if isinstance(label, Seen):
-            shifted[label] = x
-        elif count is None:
-            shifted[label] = x - x.mean(0)
-        else:  # missing entries stay zero
-            total = (count * x).sum(0)
-            weight = (count * count).sum(0)
-            shifted[label] = x - count * (total / (weight + (weight == 0)))
+        if count is not None:
+            found[label] = (count * x).sum(0), (count * count).sum(0)
+        elif not isinstance(label, Seen):
+            found[label] = x.sum(0), len(x)
+    return found
+
+
+def _shifted(matrices, sums):
+    "Columns without their means over what was seen, which changes no centred sum."
+    shifted = dict(matrices)
+    for label, (total, weight) in sums.items():
+        mean = total / (weight + (weight == 0))
+        count = matrices.get(Seen(label))  # missing entries stay zero
+        shifted[label] = matrices[label] - (mean if count is None else count * mean)
     return shifted
 
 
+def measured(
+    pairs,  # dict: system -> `Pair`
+    layout,  # `Layout`
+    graphs,  # of all words
+):  # dict: label -> matrix
+    "The matrices that graphs are made of, as measured."
+    matrices, asked = _matrices(pairs), graph_labels(graphs)
+    if layout.companions in ("seen", "weighted"):
+        counts = _matrices({system: _counts(pair) for system, pair in pairs.items()})
+        matrices |= {Seen(label): x for label, x in counts.items()}
+    for number in sorted({label.parts for label in asked if isinstance(label, Part)}):
+        for system, pair in pairs.items():
+            parts = enumerate(pair.parts(number))
+            matrices |= {Part(system, k, number): x for k, x in parts}
+    return matrices
+
+
+def prepared(
+    pairs,  # dict: system -> `Pair`
+    given,  # of `measured`
+    sums,  # `column_sums` of all rows; empty: the mean stays
+    graphs,  # of all words
+):  # (dict: label -> matrix, the same of what is counted, None: all)
+    "The matrices about their means, with unbiased powers, and what is counted of them."
+    matrices, counts = _shifted(given, sums), None
+    for label in (label for label in graph_labels(graphs) if isinstance(label, Power)):
+        pair = pairs[label.label]
+        matrices[label] = _unbiased_power(label, pair, given, matrices)
+    if any(pair.counts is not None for pair in pairs.values()):
+        counts = _matrices({system: _counts(pair) for system, pair in pairs.items()})
+        for label in matrices.keys() - counts.keys():
+            power = label.power if isinstance(label, Power) else 1
+            counts[label] = counts[label.label] ** power
+    return matrices, counts
+
+# %% ../../nbs/07_partitions.ipynb #79a7acc5
 @lru_cache(maxsize=64)
-def _labels(graphs):
+def graph_labels(
+    graphs,  # tuple of graphs
+):  # set
     "The labels of all matrices that graphs are made of."
     return {basic for graph in graphs for *_, label in graph for basic in _basic(label)}
 
@@ -523,7 +575,7 @@ def _unbiased_power(label, pair, given, matrices):
         total = total + math.comb(k, j) * (-shift) ** (k - j) * power
     return total * count**k
 
-
+# %% ../../nbs/07_partitions.ipynb #824aa3eb
 def layout_of(
     pairs,  # dict: system -> `Pair`
     spaces,  # dict: system -> kind of its columns
@@ -538,7 +590,7 @@ def layout_of(
     counted = any(pair.counts is not None for pair in pairs.values())
     if center and counted and "inputs" not in finite:
         companions = "seen" if all(pair.binary for pair in pairs.values()) else "weighted"
-    elif center and len(set(units["inputs"].sizes)) > 1:
+    elif center and len(units["inputs"].sizes) > 1:
         companions = "sized"
     named = [(s, spaces[s]) for s in pairs] + [(_leaving(s), spaces[s]) for s in two]
     return Layout(
@@ -549,111 +601,83 @@ def layout_of(
         tuple(kind for kind, of in units.items() if of.groups is not None),
         companions,
         counted,
-        min((pair.trials for pair in pairs.values()), default=1),
-        tuple(s for s, pair in pairs.items() if pair.noise is not None and s not in two),
+        trials=min((pair.trials for pair in pairs.values()), default=1),
+        noisy=tuple(
+            s for s, pair in pairs.items() if pair.noise is not None and s not in two
+        ),
     )
 
+# %% ../../nbs/07_partitions.ipynb #5a59b7f8
+class _Terms(NamedTuple):
+    "The means that words are made of, as weights of graph sums."
 
-def word_means(
-    pairs,  # dict: system -> `Pair` of matrices with the same rows
-    words,  # tuple of words, tuples of systems
-    *,
-    spaces,  # dict: system -> kind of its columns; distinct columns are those of one kind
-    units,  # dict: kind -> `Units`
-    population=None,  # dict: kind -> size of a finite population
-    center=False,  # whether the mean over the rows is removed
-    replicates=False,  # whether to give the estimates without each unit
-):  # `Means`
-    "Means over all cycles of words, with rows and columns of distinct units."
-    layout = layout_of(pairs, spaces, center=center, population=population, units=units)
-    graphs, by_degree, coefficients, positions, rows = word_weights(words, layout)
-    sums = _with_companions(by_degree, positions, rows, units["inputs"])
-    ways = [math.prod(units[k].ways(r) for k, r in term.items()) for term in positions]
-    means = np.array([row / way if way else 0 * row for row, way in zip(sums, ways)])
-    count = np.where(np.array(ways, dtype=object) > 0, 1.0, np.nan).astype(float)
-    options = dict(features=layout.features)
-    options["units"] = {kind: of.groups for kind, of in units.items()}
-    matrices, counted, through = _matrices(pairs), None, None
-    if layout.companions in ("seen", "weighted"):
-        marks = _matrices({s: _counts(pair) for s, pair in pairs.items()})
-        matrices |= {Seen(label): x for label, x in marks.items()}
-    asked = _labels(graphs)
-    for d in sorted({label.parts for label in asked if isinstance(label, Part)}):
-        for system, pair in pairs.items():
-            parts = enumerate(pair.parts(d))
-            matrices |= {Part(system, k, d): x for k, x in parts}
-    powers = [label for label in asked if isinstance(label, Power)]
-    given = matrices
-    if center:
-        matrices = _shifted(matrices)
-    for label in powers:
-        pair = pairs[label.label]
-        matrices[label] = _unbiased_power(label, pair, given, matrices)
-    single = len(positions) == len(words)  # each word is one mean
-    if any(pair.counts is not None for pair in pairs.values()):
-        counted = _matrices({s: _counts(pair) for s, pair in pairs.items()})
-        for label in matrices:
-            if label not in counted:
-                power = label.power if isinstance(label, Power) else 1
-                counted[label] = counted[label.label] ** power
-        seeds = means if replicates and single else ()
-        through = _in_memory(graph_sums(graphs, counted, seeds, **options))
-        count, sizes = _combined(means, through.totals)
-        count = np.where(np.array(count) > FEWEST * sizes, count, np.nan).astype(float)
-    weights = coefficients @ np.nan_to_num(means / count[:, None])
-    seeds = weights if replicates else ()
-    found = _in_memory(graph_sums(graphs, matrices, seeds, **options))
-    values, sizes = _combined(weights, found.totals)
-    known = ~np.isnan(np.where(coefficients != 0, count, 0).sum(1))
-    if backend(found.totals[0]) == "torch":
-        unknown = found.totals[0].detach() * math.nan
-        values = [x if k else unknown for x, k in zip(values, known)]
-        values = namespace(unknown).stack(values)
-        return Means(values, rounding=np.finfo(float).eps * sizes)
-    values = np.where(known, np.array(values, dtype=float), np.nan)
-    result = Means(values, rounding=np.where(known, _precision(pairs, matrices) * sizes, 0))
-    if not replicates:
-        return result
-    each = np.array(_combined(means, found.totals)[0], dtype=float) / count
-    if counted is not None and not single:
-        seeds = coefficients @ np.nan_to_num(means * (each / count)[:, None])
-        through = _in_memory(graph_sums(graphs, counted, seeds, **options))
-    without = {}
-    for kind, of in units.items():
-        visits = np.array([[_visits(word, kind, spaces)] for word in words], dtype=float)
-        mine = _through(found, kind, of)
-        chance = np.array([of.chance(term.get(kind, 0)) for term in positions])
-        share = visits * chance[coefficients.argmax(1) if single else 0]
-        expected = visits * (coefficients @ (np.nan_to_num(each)[:, None] * chance))
-        if through is not None:
-            expected = _through(through, kind, of)
-            if single:
-                share = expected / count[:, None]
-                expected = values[:, None] * share
-        loses = center and kind == "inputs"
-        without[kind] = _without(visits, values[:, None], mine, expected, share, loses)
-    return result._replace(without=without)
+    graphs: tuple  # of all words
+    means: np.ndarray  # (terms, graphs): each mean; zeros if there are too few units
+    words: np.ndarray  # (words, terms): coefficients of the means in each word
+    positions: tuple  # for each term the number of positions of each kind, a dict
+    possible: np.ndarray  # (terms,): one, or NaN if there are too few units
+
+    @property
+    def single(self):
+        "Whether each word is one mean."
+        return len(self.positions) == len(self.words)
 
 
-def _with_companions(by_degree, positions, rows, of):
+def _terms(words, layout, units):
+    "The means of all words for these units."
+    known = word_weights(words, layout)
+    sums = _with_companions(known, units["inputs"])
+    ways = [
+        math.prod(units[kind].ways(number) for kind, number in term.items())
+        for term in known.positions
+    ]
+    means = np.array([row / max(way, 1) for row, way in zip(sums, ways)])
+    possible = np.array([1.0 if way else np.nan for way in ways])
+    means = np.where(np.isnan(possible)[:, None], 0, means)
+    return _Terms(known.graphs, means, known.words, known.positions, possible)
+
+
+def _with_companions(known, inputs):
     "Sums of all terms, times the ways to choose rows that carry no entry."
-    if len(by_degree) == 1 and all(t["inputs"] == r for t, r in zip(positions, rows)):
-        return by_degree[0]
-    found = np.zeros_like(by_degree[0])
-    for term, (kinds, real) in enumerate(zip(positions, rows)):
+    found = np.zeros_like(known.sums[0])
+    for term, (kinds, real) in enumerate(zip(known.positions, known.rows)):
         alone = kinds["inputs"] - real
-        e = elementary_symmetric(of.sizes, alone)
-        for degree in range(alone + 1):
+        e = elementary_symmetric(inputs.sizes, alone) if alone else [1]
+        for degree, sums in enumerate(known.sums[: alone + 1]):
             factor = math.factorial(alone) * (-1) ** degree * e[alone - degree]
-            if degree < len(by_degree):
-                found[term] += float(factor) * by_degree[degree][term]
+            found[term] += float(factor) * sums[term]
     return found
 
+# %% ../../nbs/07_partitions.ipynb #41236365
+def _own_spaces(systems):
+    "Kinds of columns of systems that share none."
+    alone = len(systems) == 1
+    return {name: "features" if alone else f"features of {name}" for name in systems}
 
-def _counts(pair):
-    "A pair of counts, of ones where all is counted."
-    ones = pair.counts or (0 * pair.enter + 1.0,) * 2
-    return Pair(ones[0], ones[0] if pair.leave is pair.enter else ones[1])
+
+def _single_units(pairs, spaces):
+    "Units of single rows and columns."
+    rows = next(iter(pairs.values())).shape[0]
+    columns = {spaces[name]: Units(pair.shape[1]) for name, pair in pairs.items()}
+    return {"inputs": Units(rows), **columns}
+
+
+def _in_memory(found):
+    "Graph sums as numbers and arrays in memory; what has a gradient keeps it."
+    kinds = [*found.shares[0]] if found.shares else []
+    sides = [[share[kind] for share in found.shares] for kind in kinds]
+    totals, *sides = finished(found.totals, *sides)
+    return GraphSums(list(totals), [dict(zip(kinds, each)) for each in zip(*sides)])
+
+
+def _combined(weights, totals):
+    "Weighted sums of graph sums, of whatever kind of number, and the sizes of their terms."
+    if isinstance(totals[0], np.floating):
+        terms = weights * np.array(totals)
+        return list(terms.sum(1)), abs(terms).sum(1).astype(float)
+    rows = [[w * x for w, x in zip(row, totals) if w] for row in weights]
+    size = lambda x: abs(float(to_numpy(x)))
+    return [sum(row) for row in rows], np.array([sum(map(size, row)) for row in rows])
 
 
 def _precision(pairs, matrices):
@@ -662,7 +686,78 @@ def _precision(pairs, matrices):
     one = next(iter(matrices.values()))
     return float(namespace(one).finfo(one.dtype).eps) if exact else np.finfo(float).eps
 
+# %% ../../nbs/07_partitions.ipynb #3bedc02f
+def word_means(
+    pairs,  # dict: system -> `Pair` of matrices with the same rows
+    words,  # tuple of words, tuples of systems
+    *,
+    spaces=None,  # dict: system -> kind of its columns, distinct within a kind; None: of one
+    # system "features", of several all apart
+    units=None,  # dict: kind -> `Units`; None: single rows and columns
+    population=None,  # dict: kind -> size of a finite population
+    center=False,  # whether the mean over the rows is removed
+    replicates=False,  # whether to give the estimates without each unit
+):  # `Means`
+    "Means over all cycles of words, with rows and columns of distinct units."
+    spaces = spaces or _own_spaces(pairs)
+    units = units or _single_units(pairs, spaces)
+    layout = layout_of(pairs, spaces, center=center, population=population, units=units)
+    graphs = word_weights(words, layout).graphs
+    given = measured(pairs, layout, graphs)
+    both = prepared(pairs, given, column_sums(given) if center else {}, graphs)
+    options = dict(features=layout.features)
+    options["units"] = {kind: of.groups for kind, of in units.items()}
+    total = lambda seeds, counts=False: _in_memory(
+        graph_sums(graphs, both[counts], seeds, **options)
+    )
+    precision = _precision(pairs, both[0])
+    return means_from_sums(words, layout, total, spaces, units, replicates, precision)
 
+
+def means_from_sums(
+    words,  # tuple of words
+    layout,  # `Layout`
+    total,  # function (sets of weights, counts=False) -> `GraphSums` in memory
+    spaces,  # dict: system -> kind of its columns
+    units,  # dict: kind -> `Units`
+    replicates,  # whether to give the estimates without each unit
+    precision,  # relative rounding of the entries
+):  # `Means`
+    "Means over all cycles of words, from the sums of their graphs."
+    terms = _terms(words, layout, units)
+    counted, count = None, terms.possible
+    if layout.counted:
+        counted = total(terms.means if replicates and terms.single else (), counts=True)
+        count, sizes = _combined(terms.means, counted.totals)
+        count = np.where(np.array(count) > FEWEST * sizes, count, np.nan).astype(float)
+    weights = terms.words @ np.nan_to_num(terms.means / count[:, None])
+    found = total(weights if replicates else ())
+    values, sizes = _combined(weights, found.totals)
+    known = ~np.isnan(np.where(terms.words != 0, count, 0).sum(1))
+    if backend(found.totals[0]) == "torch":  # with a gradient
+        unknown = found.totals[0].detach() * math.nan
+        values = [x if k else unknown for x, k in zip(values, known)]
+        values = namespace(unknown).stack(values)
+        return Means(values, rounding=np.finfo(float).eps * sizes)
+    values = np.where(known, np.array(values, dtype=float), np.nan)
+    result = Means(values, rounding=np.where(known, precision * sizes, 0))
+    if not replicates:
+        return result
+    each = np.array(_combined(terms.means, found.totals)[0], dtype=float) / count
+    if layout.counted and not terms.single:
+        seeds = terms.words @ np.nan_to_num(terms.means * (each / count)[:, None])
+        counted = total(seeds, counts=True)
+    without = {}
+    for kind, of in units.items():
+        visits = np.array([[_visits(word, kind, spaces)] for word in words], dtype=float)
+        share, expected = _shares(terms, kind, of, visits, each, count, counted)
+        lost = visits + (layout.center and kind == "inputs")  # a mean takes a second row
+        through = _through(found, kind, of)
+        some = visits, lost, through, share, expected
+        without[kind] = _without(values[:, None], of.count, *some)
+    return result._replace(without=without, noise=found.noise)
+
+# %% ../../nbs/07_partitions.ipynb #6f2f0131
 def _visits(word, kind, spaces):
     "How many units of one kind a cycle of a word visits."
     return len(word) if kind == "inputs" else sum(spaces[s] == kind for s in word)
@@ -674,9 +769,22 @@ def _through(found, kind, of):
     return of.collect(np.array(shares)) / 2
 
 
-def _without(visits, m, through, expected, share, centred):
-    "The estimates without each unit, from the cycles through it."
-    N = share.shape[1]
-    rest = (1 - share) * (N - visits - centred) / np.maximum(N - visits, 1)
-    found = m - (through - expected) / np.where(rest > FEWEST, rest, np.nan)
-    return np.where(visits == 0, m, found)
+def _shares(terms, kind, of, visits, each, count, counted):
+    "The share of all cycles that passes by each unit, and what they are expected to add."
+    chance = np.array([of.chance(term.get(kind, 0)) for term in terms.positions])
+    if terms.single:
+        share = visits * chance
+        if counted is not None:
+            share = _through(counted, kind, of) / count[:, None]
+        return share, each[:, None] * share
+    if counted is not None:
+        return visits * chance[0], _through(counted, kind, of)
+    expected = terms.words @ (np.nan_to_num(each)[:, None] * chance)
+    return visits * chance[0], visits * expected
+
+
+def _without(values, N, visits, lost, through, share, expected):
+    "The estimates without each of N units, from the cycles through it."
+    rest = (1 - share) * (N - lost) / np.maximum(N - visits, 1)
+    found = values - (through - expected) / np.where(rest > FEWEST, rest, np.nan)
+    return np.where(visits == 0, values, found)

@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['SHORT', 'LONG', 'PASS', 'BLOCK', 'LARGEST', 'Node', 'Same', 'UnitSum', 'Sized', 'Part', 'Power', 'Seen', 'Sides',
-           'make_plan', 'GraphSums', 'transposed', 'graph_sums', 'plan_cost']
+           'make_plan', 'GraphSums', 'graph_sums', 'plan_cost', 'plan_steps', 'Open', 'matrix_of', 'open_sums']
 
 # %% ../../nbs/20_planner.ipynb #a138a89f
 import math
-from collections import defaultdict
+from collections import Counter, defaultdict
 from functools import lru_cache
 from typing import NamedTuple
 
@@ -28,13 +28,7 @@ class Node(NamedTuple):
     cost: float  # price of computing it, in multiply-adds of a matrix product
     degree: int  # of a plain product of given arrays, how many; 0 for all else
 
-# %% ../../nbs/20_planner.ipynb #d9269492
-SHORT, LONG = 300.0, 600.0  # nominal lengths of the two sides
-PASS = 20  # price of one element-wise operation, in multiply-adds
-BLOCK = "block"  # the kind of a block of a long side
-LARGEST = 2.0**27  # entries of an array that is made in one piece
-
-
+# %% ../../nbs/20_planner.ipynb #4e6136c8
 class Same(NamedTuple):
     "The label of an edge between two vertices of one kind that must be of one unit."
 
@@ -66,14 +60,20 @@ class Part(NamedTuple):
 class Power(NamedTuple):
     "The label of the unbiased power of an entry whose noise has a known law."
 
+    power: int  # first: named tuples of equal entries, as `Sized`, are equal
     label: str
-    power: int
 
 
 class Seen(NamedTuple):
     "The label of the counts of a matrix: one where it was measured, zero where not."
 
     label: object
+
+# %% ../../nbs/20_planner.ipynb #d9269492
+SHORT, LONG = 300.0, 600.0  # nominal lengths of the two sides
+PASS = 20  # price of one element-wise operation, in multiply-adds
+BLOCK = "block"  # the kind of a block of a long side
+LARGEST = 2.0**27  # entries of an array that is made in one piece
 
 
 class Sides(NamedTuple):
@@ -189,8 +189,8 @@ def _sum(table, refs):
 class _Network:
     "A graph whose vertices are being summed out."
 
-    def __init__(self, table, graph, block=None, fixed=None):
-        self.table, self.factors = table, []
+    def __init__(self, table, graph, block=None, fixed=None, keep=()):
+        self.table, self.factors, self.keep = table, [], keep
         self.links = defaultdict(lambda: defaultdict(list))
         self.weights = defaultdict(list)
         for first, second, label in graph:
@@ -230,7 +230,8 @@ def _contraction(net, v):
         left, right = _times(net.table, links[a][v]), _times(net.table, links[v][b])
         return _join(net.table, left, weights, right)
     (u,) = links[v]
-    if len(links[u]) == 1 and not weights and not net.weights.get(u):
+    last = len(links[u]) == 1 and u not in net.keep
+    if last and not weights and not net.weights.get(u):
         return _sum(net.table, links[u][v])
     return _apply(net.table, _times(net.table, links[u][v]), weights)
 
@@ -269,16 +270,19 @@ def _price(table, ref, known):
 
 # %% ../../nbs/20_planner.ipynb #22aad31a
 def _reduced(table, graph, known=frozenset(), **options):
-    "Reference to the sum of `graph`, or None if the three rules get stuck."
+    "The sum of `graph` over all vertices but those to keep; None if no rule applies."
     net, known = _Network(table, graph, **options), set(known)
     price = lambda v: _price(table, _contraction(net, v), known)
-    while net.links:
-        ready = [v for v in net.links if len(net.links[v]) <= 2]
+    while set(net.links) - set(net.keep):
+        ready = [v for v in net.links if len(net.links[v]) <= 2 and v not in net.keep]
         if not ready:
             return None
         v = min(ready, key=lambda v: (price(v), -table.given.size(v[0]), v))
         known |= _needed(table, [_sum_out(net, v)], known)
-    return _times(table, net.factors)
+    if not net.keep:
+        return _times(table, net.factors)
+    first, *second = net.keep
+    return _times(table, net.links[first][second[0]] if second else net.weights[first])
 
 # %% ../../nbs/20_planner.ipynb #a53d44d3
 def _cheapest(table, graph, known):
@@ -312,15 +316,18 @@ def make_plan(
     sides=Sides(),  # what is known about the axes
 ):  # the plan, a named tuple (table, outputs, steps)
     "The plan to sum all `graphs` with as few matrix products as possible; computed once."
-    table, chosen = _Table(sides), {}
+    table, chosen, uses = _Table(sides), {}, Counter()  # how many graphs use what
     for graph in graphs:
-        chosen[graph] = _cheapest(table, graph, _needed(table, chosen.values()))
+        chosen[graph] = _cheapest(table, graph, uses.keys())
+        uses.update(_needed(table, [chosen[graph]]))
     for graph, old in chosen.items():
-        known = _needed(table, [ref for other, ref in chosen.items() if other != graph])
+        uses -= Counter(_needed(table, [old]))
+        known = uses.keys()
         if any(table.nodes[i].op == "join" for i in _needed(table, [old], known)):
             new = _cheapest(table, graph, known)
             dear = _price(table, old, known) > _price(table, new, known)
             chosen[graph] = new if dear else old
+        uses.update(_needed(table, [chosen[graph]]))
     outputs = tuple(chosen[graph] for graph in graphs)
     order = sorted(_needed(table, outputs))  # operands were entered before results
     loops = sorted({(), *(table.nodes[i].loop for i in order)})
@@ -332,7 +339,8 @@ def _with_last_uses(table, order, loop, outputs):
     "The expressions of one loop, each with those that nothing needs after it."
     mine = [i for i in order if table.nodes[i].loop == loop]
     others = [i for i in order if table.nodes[i].loop != loop]
-    keep = {max(arg, ~arg) for i in others for arg in table.nodes[i].args}.union(outputs)
+    keep = {max(arg, ~arg) for i in others for arg in table.nodes[i].args}
+    keep = keep.union(max(ref, ~ref) for ref in outputs)
     # a later use replaces an earlier one
     last = {max(arg, ~arg): i for i in mine for arg in table.nodes[i].args}
     dropped = defaultdict(list)
@@ -457,6 +465,7 @@ class GraphSums(NamedTuple):
 
     totals: list  # the sum of each graph
     shares: list  # for each set of weights, by kind: sums of matrix times gradient
+    noise: object = None  # covariance of the weighted sums; None: they are exact
 
 
 def _seeds(plan, weights, loop):
@@ -477,7 +486,8 @@ def _turn_back(plan, loop, values, weights, outer, shares, own):
     first = next(i for i, _ in plan.steps[loop] if not plan.table.nodes[i].args)
     nothing = 0 * values[first].sum(0)  # of rows that are only seen
     own.append(found.pop(BLOCK, nothing))
-    for known, new in ((shares, found), (outer, given)):
+    outside = {key: x for key, x in given.items() if plan.table.nodes[key].loop != loop}
+    for known, new in ((shares, found), (outer, outside)):  # not by masks of this turn
         for key, x in new.items():
             _put(known, key, x)
 
@@ -524,11 +534,9 @@ class _Given:
             unit, like = self.units[label.kind], next(iter(self.matrices.values()))
             return namespace(like).asarray(1.0 * (unit[:, None] == unit[part]))
         found = self.matrix(label)
-        return (
-            (found[part] if isinstance(part, int) else found[part].T)
-            if end == 0
-            else (found[:, part])
-        )
+        if end == 1:
+            return found[:, part]
+        return found[part] if isinstance(part, int) else found[part].T
 
 # %% ../../nbs/20_planner.ipynb #6e57967c
 def _turns(loop, lengths):
@@ -565,13 +573,6 @@ def _evaluate(plan, given, lengths, zeros, weights):
     return GraphSums([totals[ref] for ref in plan.outputs], [zeros | s for s in shares])
 
 # %% ../../nbs/20_planner.ipynb #32f57983
-def transposed(
-    graph,  # iterable of edges (row, column, label)
-):  # tuple of edges
-    "The same graph with rows and columns exchanged."
-    return tuple((column, row, label) for row, column, label in graph)
-
-
 def _long(lengths):
     "The kinds on the longer side: the inputs, or all features."
     features = {kind: n for kind, n in lengths.items() if kind != "inputs"}
@@ -610,3 +611,70 @@ def plan_cost(
     if max(volume(node.sides) for node in steps if BLOCK not in node.sides) > LARGEST:
         return math.inf
     return float(sum(plan.table.cost(*node[:4], size, volume) for node in steps))
+
+
+def plan_steps(
+    graphs,  # tuple of graphs
+    lengths,  # dict: kind -> length
+    features=(),  # pairs (label, kind of its columns); others are "features"
+):  # int
+    "How many operations the sums of all graphs take, however small the arrays are."
+    plan = make_plan(graphs, Sides(features, _long(lengths)))
+    turns = {loop: len(_turns(loop, lengths)) if loop else 1 for loop in plan.steps}
+    return sum(turns[loop] * len(steps) for loop, steps in plan.steps.items())
+
+# %% ../../nbs/20_planner.ipynb #a5e10002
+class Open(NamedTuple):
+    "A graph of which some columns, numbers 0 and 1, are not summed over."
+
+    edges: tuple  # (row, column, label)
+    legs: tuple = ()  # the kinds of these columns
+
+    def degree(self, leg=None):
+        "How many entries of the data its terms have; those of one open column."
+        mine = [e for e in self.edges if not isinstance(e[2], Same) and leg in (None, e[1])]
+        return sum(_degree(label) for _, _, label in mine)
+
+
+@lru_cache(maxsize=64)
+def _open_plan(graphs, sides):
+    "The plan to sum open graphs."
+    table, outputs = _Table(sides), []
+    for edges, legs in graphs:
+        keep = tuple((kind, leg) for leg, kind in enumerate(legs))
+        outputs.append(_reduced(table, edges, _needed(table, outputs), keep=keep))
+    order = sorted(_needed(table, outputs))
+    return _Plan(table, tuple(outputs), {(): _with_last_uses(table, order, (), outputs)})
+
+
+def matrix_of(
+    label,  # of an edge
+    matrices,  # dict: label -> matrix
+    units=None,  # dict: kind -> number of the unit of each row or column
+):  # matrix
+    "The matrix of a label, made if it is not given."
+    return _Given(matrices, units or {}).matrix(label)
+
+
+def open_sums(
+    graphs,  # tuple of `Open`
+    matrices,  # dict: label -> matrix, inputs by features
+    seeds=(),  # lists with the derivatives by all sums, or None for those not used
+    *,
+    features=(),  # as in `graph_sums`
+    units=None,  # likewise
+    long=("inputs",),  # the kinds that are not to be joined with themselves
+):  # (list of sums, for each list of derivatives the shares by kind)
+    "Sums of open graphs: numbers, vectors over columns, or matrices of two columns."
+    plan, values = _open_plan(graphs, Sides(features, long)), {}
+    given = _Given(matrices, units or {})
+    _run(plan, (), values, lambda op: given.matrix(op[1]), len(seeds) > 0)
+    found = [values[ref] if ref >= 0 else values[~ref].T for ref in plan.outputs]
+    shares = []
+    for row in seeds:
+        known = {}
+        for ref, seed in zip(plan.outputs, row, strict=True):
+            if seed is not None:
+                _put(known, max(ref, ~ref), seed if ref >= 0 else seed.T)
+        shares.append(_pull(plan, (), values, known))
+    return found, shares

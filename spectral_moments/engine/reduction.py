@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['PLAIN', 'FAMILIES', 'RUNS', 'PAIRINGS', 'Side', 'System', 'Design', 'Request', 'Family', 'trial_splits', 'draw_views',
-           'Axis', 'Reduced', 'reduce', 'within_reach', 'layout']
+           'Axis', 'Reduced', 'average', 'reduce', 'within_reach', 'reach', 'layout']
 
 # %% ../../nbs/24_reduction.ipynb #0b8dcb59
 import itertools
@@ -23,6 +23,7 @@ from .graphs import Units, layout_of, word_means, word_weights
 from .planner import plan_cost
 from ..teaching.naive_moments import naive_sums, plain_means
 from .sketch import sketch_means
+from .sums import KEPT, highest_order, row_plan, summed_means
 from ..errors import normal_units
 from .sources import Pair, View, gathered, ratio_means
 
@@ -82,7 +83,7 @@ def _rows(systems):
 
 PLAIN = Design()  # nothing is known, and the mean stays
 
-
+# %% ../../nbs/24_reduction.ipynb #3b98caa2
 class Request(NamedTuple):
     "What is asked of a family."
 
@@ -105,8 +106,9 @@ class Family(NamedTuple):
 
     means: object  # function (systems, views, request) -> `Means` of the words
     cost: object  # function (words, layout, lengths) -> multiply-adds of one view
-    reach: object = lambda center, counted, grouped: 0 if center else None  # highest order
-    # that it sums itself, None for any; beyond, the mean is removed by random pairs
+    # function (center, counted, number of grouped sides) -> highest order that it sums
+    # itself; beyond, the mean is removed by random pairs of rows
+    reach: object = lambda center, counted, grouped: 0 if center else math.inf
     backward: tuple = ()  # backends where it gives the estimates without each unit
     ordered: bool = False  # whether the order of rows and columns matters
     honest: bool = True  # whether its jackknife speaks of the moments: not if biased
@@ -114,6 +116,7 @@ class Family(NamedTuple):
     highest: int = None  # highest order, None for any
     sampled: bool = True  # whether the rows are a sample; if not, all of them have a mean
     powers: bool = True  # whether it knows only powers of one system, m(1), m(2), ...
+    walks: tuple = ()  # backends where `auto` turns to it for what is beyond all cycles
     apart: tuple = ()  # what it knows of: "groups", "population", "noise"
 
 # %% ../../nbs/24_reduction.ipynb #11318031
@@ -123,13 +126,41 @@ def _all_cycles(systems, views, ask):
         {name: views[name].pair(system.source) for name, system in systems.items()},
         ask.words,
         spaces={name: system.space for name, system in systems.items()},
-        units=ask.design.units(systems),
+        units=_seen_units(systems, views, ask.design),
         population=ask.design.population(systems),
         center=ask.center,
         replicates=ask.replicates,
     )
 
 
+def _sums(systems, views, ask):
+    "The same from sums over rows, read in pieces."
+    known, lengths = layout(systems, ask.design)
+    if lengths["inputs"] <= KEPT:
+        return _all_cycles(systems, views, ask)
+    options = dict(layout=known, units=ask.design.units(systems))
+    return summed_means(systems, views, ask.words, replicates=ask.replicates, **options)
+
+
+def _seen_units(systems, views, design):
+    "The `Units` of what the views show: pairs of rows, or of groups of these, are units."
+    units, view = design.units(systems), next(iter(views.values()))
+    if view.rows is not None:
+        units["inputs"] = _shown(len(view.rows), view.row_edges)
+    for name, system in systems.items():
+        if views[name].column_edges is not None:
+            size = system.source.shape[2]
+            units[system.space] = _shown(size, views[name].column_edges)
+    return units
+
+
+def _shown(size, edges):
+    "Units that follow each other, or single ones."
+    if edges is None:
+        return Units(size)
+    return Units(size, np.repeat(np.arange(len(edges) - 1), np.diff(edges)))
+
+# %% ../../nbs/24_reduction.ipynb #5ec57394
 def _alone(means):
     "A family that knows powers of one system, from a function of its source and view."
 
@@ -185,7 +216,7 @@ def _plain(sums):
         )
     )
 
-
+# %% ../../nbs/24_reduction.ipynb #b12ed9de
 def _graph_cost(words, layout, lengths):
     "What the plan of all graphs costs; the exceptional one of order 5 is not worth a plan."
     sizes = sorted(lengths.values())
@@ -193,6 +224,13 @@ def _graph_cost(words, layout, lengths):
         return math.inf
     graphs = word_weights(words, layout).graphs
     return plan_cost(graphs, lengths, layout.features)
+
+
+def _sums_cost(words, layout, lengths):
+    "What sums over rows cost: a product of the columns for each matrix of them."
+    opens = row_plan(word_weights(words, layout).graphs, layout.features)[1]
+    P, Q = lengths["inputs"], max(n for kind, n in lengths.items() if kind != "inputs")
+    return float(sum(len(of.legs) == 2 for of in opens)) * (P + 3 * Q) * Q**2
 
 
 def _walk_cost(pace):
@@ -205,28 +243,44 @@ def _probe_cost(words, layout, lengths):
     "What 128 lanes cost."
     return 4.0 * 128 * max(map(len, words)) * math.prod(lengths.values())
 
-
+# %% ../../nbs/24_reduction.ipynb #4d0ce10f
 _HERE = "numpy", "torch", "file"
-_COMPLETE = dict(reach=lambda center, counted, grouped: None, sampled=False)  # no sample
+_COMPLETE = dict(reach=lambda *_: math.inf, sampled=False)  # no sample
 
 FAMILIES = {
     "all_cycles": Family(
         _all_cycles,
         _graph_cost,
         reach=lambda center, counted, grouped: (
-            4 - (counted or grouped) if center else 5 - grouped
+            4 - counted - (grouped > 0) if center else 5 - grouped
         ),
         backward=(*_HERE, "dask"),
         highest=5,
         powers=False,
         apart=("groups", "population", "noise"),
     ),
-    "increasing": Family(_alone(_increasing), _walk_cost(3), backward=_HERE, ordered=True),
+    "sums": Family(
+        _sums,
+        _sums_cost,
+        reach=highest_order,
+        backward=(*_HERE, "dask"),
+        highest=3,
+        powers=False,
+        apart=("groups", "population", "noise"),
+    ),
+    "increasing": Family(
+        _alone(_increasing),
+        _walk_cost(3),
+        backward=_HERE,
+        ordered=True,
+        walks=("numpy", "file", "dask"),  # its loop would take a tensor from its device
+    ),
     "blocks": Family(
         _alone(_blocks),
         _walk_cost(1),
         backward=(*_HERE, "dask"),
         ordered=True,
+        walks=(*_HERE, "dask"),
         apart=("groups",),
     ),
     "sketched": Family(_alone(_sketched), _probe_cost, ordered=True, noisy=True),
@@ -277,6 +331,11 @@ def _paired(groups, rng):
         yield first[: len(second)], second[: len(first)]
 
 
+def _flipped(size, rng):
+    "A random order, from the end."
+    return size - 1 - rng.permutation(size)[::-1]
+
+# %% ../../nbs/24_reduction.ipynb #d6bed972
 def draw_views(
     systems,  # dict: name -> `System`
     rng,  # numpy Generator
@@ -321,11 +380,6 @@ def draw_views(
         views[name] = View(first, partners, order, half, weights, *edges, noise)
     return views
 
-
-def _flipped(size, rng):
-    "A random order, from the end."
-    return size - 1 - rng.permutation(size)[::-1]
-
 # %% ../../nbs/24_reduction.ipynb #7a04e93f
 class Axis(NamedTuple):
     "What leaving out each unit of one kind does."
@@ -367,17 +421,29 @@ def _collect(axes, found, views, systems, design):
             place = _units(views[name].columns, views[name].column_edges, columns.groups)
             axes[space][:, place] += change.pop(space)
 
+
+def _axes(sums, units, population, views, paired):
+    "Mean deviations of so many views, as axes."
+    axes = {}
+    for kind, deviations in sums.items() if views else ():
+        share = _unseen(units[kind].size, population[kind]) / views
+        if paired and kind == "inputs":  # a deletion takes the partner too
+            share *= math.sqrt(views / (views + 1))
+        axes[kind] = Axis(deviations * share)
+    return axes
+
 # %% ../../nbs/24_reduction.ipynb #b99f06ce
 RUNS = 10  # views of a family whose cycles depend on the order, or of random pairs
 PAIRINGS = 4  # least views of random pairs
 
 
-def reduce(
+def average(
     systems,  # dict: name -> `System`, all with the same rows
     words,  # tuple of words: tuples of names
     name,  # of a family
     design=PLAIN,  # what is known of the rows
     *,
+    paired=False,  # whether the mean is removed by random pairs of rows
     runs=1,  # number of views, at least; 0: one in the order given; None: what is usual
     replicates=False,  # whether to compute what the errors are made of
     replicated=1,  # views from which, if they differ by their order only
@@ -388,18 +454,16 @@ def reduce(
     **options,  # of the family
 ):  # `Reduced`
     "Average a family over views."
-    family, centred = FAMILIES[name], design.center
-    paired = centred and not within_reach(systems, words, name, design)
-    centred = centred and not paired
+    family, centred = FAMILIES[name], design.center and not paired
     backends = {system.source.backend for system in systems.values()}
     replicates = replicates and backends <= {*family.backward}
-    if runs is None:
-        runs = RUNS if family.ordered or paired else 1
+    usual = RUNS if family.ordered or paired else 1  # else all views are the same
+    runs = usual if runs is None else runs if usual > 1 else min(runs, 1)
     trials = sorted({system.source.shape[0] for system in systems.values()})
     splits = {T: trial_splits(T, rng, both=family.ordered) for T in trials}
-    draw = dict(shuffled=family.ordered if runs else None, paired=paired)
-    draw["blocked"] = family.ordered and "groups" in family.apart
-    units, population = design.units(systems), design.population(systems)
+    blocked = (family.ordered or paired) and "groups" in family.apart
+    draw = dict(shuffled=family.ordered if runs else None, paired=paired, blocked=blocked)
+    units = design.units(systems)
     sums = {kind: np.zeros((len(words), of.count)) for kind, of in units.items()}
     total, seen, rounding, noise, views = 0, 0, np.zeros(len(words)), None, 0
     for run in range(max(runs, *map(len, splits.values()))):
@@ -417,14 +481,11 @@ def reduce(
         if again:
             _collect(sums, found, view, systems, design)
             views += 1
-        values, axes = total / xp.where(seen > 0, seen, math.nan), {}
-        for kind, x in sums.items() if views else ():
-            share = _unseen(units[kind].size, population[kind]) / views
-            if paired and kind == "inputs":  # a deletion takes the partner too
-                share *= math.sqrt(views / (views + 1))
-            axes[kind] = Axis(x * share)
+        axes = _axes(sums, units, design.population(systems), views, paired)
         if noise is not None:
-            axes["probes"] = Axis(normal_units(noise / (run + 1) ** 2))
+            drawn = "probes" if family.noisy else "kept rows"
+            axes[drawn] = Axis(normal_units(noise / (run + 1) ** 2))
+        values = total / xp.where(seen > 0, seen, math.nan)
         result = Reduced(values, axes, rounding)
         if advance:
             advance()
@@ -432,6 +493,37 @@ def reduce(
         if enough is not None and run + 1 >= least and enough(result):
             break
     return result
+
+# %% ../../nbs/24_reduction.ipynb #775967d4
+def reduce(
+    systems,  # dict: name -> `System`, all with the same rows
+    words,  # tuple of words: tuples of names
+    name,  # of a family
+    design=PLAIN,  # what is known of the rows
+    **options,  # of `average`
+):  # `Reduced`
+    "Average a family over views; words that it does not reach over random pairs of rows."
+    near = np.array([within_reach(systems, (word,), name, design) for word in words])
+    if not design.center or near.all():
+        return average(systems, words, name, design, **options)
+    parts = []
+    for paired in (False, True):
+        mine = tuple(word for word, here in zip(words, near) if here != paired)
+        if mine:
+            parts.append(average(systems, mine, name, design, paired=paired, **options))
+    return parts[0] if len(parts) == 1 else _in_order(*parts, near)
+
+
+def _in_order(first, second, near):
+    "Results of the words that are near and of the others, in the order of all."
+    place = np.argsort(np.concatenate([np.flatnonzero(near), np.flatnonzero(~near)]))
+    join = lambda *both: namespace(both[0]).concatenate(both)[place]
+    axes = {
+        kind: Axis(join(axis.deviations, second.axes[kind].deviations))
+        for kind, axis in first.axes.items()
+    }
+    values = join(first.values, second.values)
+    return Reduced(values, axes, join(first.rounding, second.rounding))
 
 
 def within_reach(
@@ -441,13 +533,21 @@ def within_reach(
     design=PLAIN,  # what is known of the rows
 ) -> bool:
     "Whether a family sums these words itself, without random pairs of rows."
-    groups = [design.rows.groups, *(s.columns.groups for s in systems.values())]
-    grouped = any(labels is not None for labels in groups)
-    counted = not design.complete(systems)
-    reach = FAMILIES[name].reach(design.center, counted, grouped)
-    return reach is None or max(map(len, words)) <= reach
+    most = reach(systems, name, design)
+    return max(map(len, words)) <= most
 
 
+def reach(
+    systems,  # dict: name -> `System`
+    name,  # of a family
+    design=PLAIN,  # what is known of the rows
+) -> float:
+    "The highest order that a family sums itself; beyond, it needs random pairs of rows."
+    columns = any(system.columns.groups is not None for system in systems.values())
+    grouped = columns + (design.rows.groups is not None)
+    return FAMILIES[name].reach(design.center, not design.complete(systems), grouped)
+
+# %% ../../nbs/24_reduction.ipynb #79b2209f
 def layout(
     systems,  # dict: name -> `System`
     design=PLAIN,  # what is known of the rows
@@ -457,9 +557,11 @@ def layout(
     lengths = {kind: of.size for kind, of in units.items()}
     known = np.ones(1)
     counts = None if design.complete(systems) else (known, known)
+    sides = [design.rows, *(system.columns for system in systems.values())]
+    binary = all(side.weights is None for side in sides)
     pairs = {
         name: Pair(known, known if s.source.shape[0] == 1 else -known, counts)._replace(
-            trials=s.source.shape[0], noise=s.noise
+            binary=binary, trials=s.source.shape[0] if counts is None else 1, noise=s.noise
         )
         for name, s in systems.items()
     }

@@ -23,10 +23,8 @@ from spectral_moments.engine.arrays import (
     check_trials,
     computed,
     infinite,
-    map_strips,
+    library,
     namespace,
-    open_trials,
-    take_rows,
     to_numpy,
 )
 
@@ -64,7 +62,9 @@ def gathered(
         return pair
     first, second = computed(pair.enter, pair.leave)
     counts = None if pair.counts is None else computed(*pair.counts)
-    return Pair(first, first if pair.leave is pair.enter else second, counts)
+    leave = first if pair.leave is pair.enter else second
+    parts = pair.parts and (lambda number: computed(*pair.parts(number)))
+    return pair._replace(enter=first, leave=leave, counts=counts, parts=parts)
 
 
 class Means(NamedTuple):
@@ -155,11 +155,22 @@ class Noise(NamedTuple):
             found = found * (self.parameter**power / math.perm(self.parameter, power))
         return found
 
+    def variance(self, x):
+        "An unbiased estimate of the variance of each entry, in the units of the source."
+        if self.law == "gaussian":
+            given = np.asarray(self.parameter) * self.unit**2
+            return 0.0 * x + namespace(x).asarray(given)
+        found = x * self.unit
+        if self.law == "binomial":
+            return found * (self.parameter - x / self.unit) / max(self.parameter - 1, 1)
+        return found
+
     def part(self, axis, keep):
         "The same for some rows (axis 1) or some columns (axis 2)."
         if np.ndim(self.parameter) <= 2 - axis:
             return self
-        return self._replace(parameter=np.take(self.parameter, keep, axis=axis - 3))
+        given = np.asarray(self.parameter)
+        return self._replace(parameter=given[keep] if axis == 1 else given[..., keep])
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,6 +185,13 @@ class View:
     row_edges: np.ndarray = None  # where groups of rows begin and end; None: no groups
     column_edges: np.ndarray = None  # where groups of columns begin and end
     noise: Callable = None  # unbiased powers of entries whose noise has a known law
+
+    def part(self, rows):
+        "The same for some rows, given by themselves."
+        weights = self.weights
+        if weights is not None and weights[0] is not None:
+            weights = weights[0][rows], weights[1]
+        return replace(self, weights=weights, noise=self.noise and self.noise.part(1, rows))
 
     def shape(self, source):
         "Number of rows and columns of the pair."
@@ -276,7 +294,7 @@ class Source:
 
     def take(self, rows):
         "Some rows of all trials."
-        return self._scaled(take_rows(self.trials, rows))
+        return self._scaled(library(self.trials).take(self.trials, rows))
 
     def _scaled(self, x):
         return scaled(x, -self.exponent) if self.exponent else x
@@ -293,7 +311,8 @@ class Source:
 
     def strips(self, function) -> list:
         "`function` of a few rows at a time, wherever they live."
-        return map_strips(lambda x: function(self._scaled(x)), self.trials)
+        own = lambda x: function(self._scaled(x))
+        return library(self.trials).strips(own, self.trials)
 
     def row_sizes(self) -> np.ndarray:
         "Sum of squares of each row, up to a factor."
@@ -326,9 +345,7 @@ class Recording(NamedTuple):
     "A measurement matrix with the labels of its rows and columns."
 
     values: Any  # matrix (P, Q) or trials (T, P, Q)
-    groups: Any = (
-        None  # a label for each row: rows of one label belong together; None: none do
-    )
+    groups: Any = None  # a label for each row: those of one label belong together
     column_groups: Any = None  # the same for columns
 
 
@@ -339,20 +356,19 @@ class _Recordings(Library):
         return check_trials(x.values, name=name, missing=None)
 
     def trials(self, x, name):
-        return open_trials(x.values, name)
+        return library(x.values).trials(x.values, name)
 
 
 LIBRARIES[Recording] = _Recordings()
 
 
 def open_source(
-    phi: ArrayLike
-    | Recording,  # matrix (P, Q) or trials (T, P, Q) of any library of arrays
+    phi: ArrayLike | Recording,  # matrix (P, Q) or trials (T, P, Q), of any library
     *,
     name: str = "phi",  # the argument
 ) -> Source:
     "The door: what was measured, validated and scaled once."
-    source = Source(open_trials(phi, name))
+    source = Source(library(phi).trials(phi, name))
     parts = source.strips(survey)
     largest, seen = max(part[0] for part in parts), sum(part[2] for part in parts)
     if math.isinf(largest):

@@ -8,39 +8,46 @@ __all__ = ['from_xarray', 'from_anndata']
 # %% ../../nbs/94_adapters.ipynb #5ecc14cc
 import numpy as np
 
+from ..checks import ArgumentError
+
 # %% ../../nbs/94_adapters.ipynb #bc6c9524
 def from_xarray(
     data,  # an `xarray.DataArray`
-    dims,  # names of the axes: (inputs, features) or (trials, inputs, features)
+    dims: tuple[str, ...],  # names: (inputs, features) or (trials, inputs, features)
 ):  # its values in that order, in memory or as a Dask array, as `data` holds them
-    "A matrix or trials from an xarray, by the names of its dimensions."
+    "A matrix or trials by dimension names: from_xarray(data, (\"stimulus\", \"neuron\"))."
     if not hasattr(data, "dims") or not hasattr(data, "transpose"):
         kind = type(data).__name__
-        raise TypeError(f"data is a {kind}; pass an xarray.DataArray, for instance ds['x']")
+        message = f"data is a {kind}; pass an xarray.DataArray, for instance ds['x']"
+        raise ArgumentError("data", message)
     wanted = (dims,) if isinstance(dims, str) else tuple(dims)
     if len(wanted) not in (2, 3) or len(set(wanted)) < len(wanted):
-        raise ValueError(
+        raise ArgumentError(
+            "dims",
             f"dims = {dims!r} must be two or three different names: "
-            "(inputs, features) or (trials, inputs, features)"
+            "(inputs, features) or (trials, inputs, features)",
         )
     if set(wanted) != set(data.dims):
-        raise ValueError(
+        raise ArgumentError(
+            "dims",
             f"dims = {wanted} must be all dimensions of data, which has {data.dims}; "
-            "select or stack the others first"
+            "select or stack the others first",
         )
     return data.transpose(*wanted).data
 
 # %% ../../nbs/94_adapters.ipynb #b0803bb1
 def from_anndata(
     data,  # an `anndata.AnnData`
-    layer=None,  # name of a layer; None: the matrix X
-):  # array (cells, genes)
-    "The matrix of an AnnData, cells by genes."
+    layer: str | None = None,  # name of a layer; None: the matrix X
+) -> np.ndarray:  # (cells, genes)
+    "The matrix of an AnnData, cells by genes: from_anndata(cells, layer=\"counts\")."
     if not hasattr(data, "layers") or not hasattr(data, "X"):
-        raise TypeError(f"data is a {type(data).__name__}; pass an anndata.AnnData")
+        kind = type(data).__name__
+        raise ArgumentError("data", f"data is a {kind}; pass an anndata.AnnData")
     if layer is not None and layer not in data.layers:
-        raise ValueError(f"layer = {layer!r} must be one of {', '.join(data.layers)}")
+        known = ", ".join(data.layers)
+        raise ArgumentError("layer", f"layer = {layer!r} must be one of {known}")
     found = data.X if layer is None else data.layers[layer]
     if found is None:
-        raise ValueError("data has no matrix X; name a layer")
+        raise ArgumentError("layer", "data has no matrix X; name a layer")
     return found.toarray() if hasattr(found, "toarray") else np.asarray(found)

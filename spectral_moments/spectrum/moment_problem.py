@@ -142,7 +142,7 @@ def effective_dimension(
     upper: float = None,  # upper bound on the eigenvalues; None: from `operator_norm`
     n_grid: int = 300,  # number of points of each of the two grids
 ) -> Bounds:
-    "Bounds on tr T (T + ridge)^-1 over all spectra that fit: effective_dimension(est, 0.1)."
+    "Bounds on tr T (T + ridge)^-1 over all spectra that fit: effective_dimension(est, 1)."
     ridge = positive_number(ridge, "ridge", "what is added to the eigenvalues")
     options = dict(level=level, upper=upper, n_grid=n_grid)
     return spectral_bounds(moments, lambda s: s / (s + ridge), **options)
@@ -314,7 +314,7 @@ class Spectrum:
 
     @property
     def measure(self):
-        "(eigenvalues, how many of each), of maximum entropy; a trace at zero has no number."
+        "(eigenvalues, how many of each), of maximum entropy; none for a trace at zero."
         trace = self.trace if self.entropic is None else self.entropic
         return self.grid[1:], trace[1:] / self.grid[1:]
 

@@ -181,7 +181,7 @@ class LawFit:
 
     @property
     def exponent(self):
-        "The exponent of a power law, the first of a broken one, the rate of an exponential."
+        "The exponent, of a broken law the first; of an exponential the rate."
         return next(iter(self.parameters.values()))
 
     @property
@@ -194,8 +194,8 @@ class LawFit:
         "What should not be trusted."
         name, error = next(iter(self.stderr.items()))
         if self.p_value < 0.05:
-            note = f"the moments do not follow this law (p = {self.p_value:.2g}): do not quote "
-            note += f"its {name}; try law='broken' or 'exponential', or look at `feasible`"
+            note = f"the moments do not follow this law (p = {self.p_value:.2g}): do not "
+            note += f"quote its {name}; try law='broken' or 'exponential', or `feasible`"
         elif error < self.exponent / 3 and abs(self.bent) < 0.5:
             return []
         else:

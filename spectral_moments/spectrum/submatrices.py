@@ -203,7 +203,7 @@ class Sweep:
 
     @property
     def ends(self):
-        "Ends of the middle 80% of single submatrices, (sizes, 2); infinite if m(2) is negative."
+        "Middle 80% of single submatrices, (sizes, 2); infinite where m(2) is negative."
         parts = [np.quantile(x[:, 1] / x[:, 0] ** 2, [0.9, 0.1]) for x in self.moments]
         return np.array([[1 / y if y > 0 else np.inf for y in pair] for pair in parts])
 
