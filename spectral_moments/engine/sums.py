@@ -406,7 +406,7 @@ def _pieces(systems, views, of):
         ends = np.cumsum(chunked.trials.chunks[1])
         parts = [slice(a, b) for a, b in zip([0, *ends], ends)]
     else:
-        height = max(1, STRIP // (32 * wide))
+        height = max(1, STRIP // (128 * wide))
         parts = [slice(k, min(k + height, of.size)) for k in range(0, of.size, height)]
     found = []
     for rows in parts:
