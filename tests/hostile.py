@@ -80,7 +80,7 @@ def block_sums(enter, leave, n_max, row_edges, edges):
 
 def exact_blocks(pair, n_max, row_edges, edges):
     "Means over cycles through increasing blocks, as fractions; None where there is none."
-    from spectral_moments.engine.blocks import symmetric
+    from spectral_moments.engine.graphs import elementary_symmetric
 
     def sums(enter, leave):
         (x, y), shift = whole_numbers(enter, leave)
@@ -88,7 +88,7 @@ def exact_blocks(pair, n_max, row_edges, edges):
         return [Fraction(s, 2 ** (2 * n * shift)) for n, s in enumerate(found, 1)]
 
     if pair.counts is None:
-        ways = (symmetric(np.diff(e), n_max)[1:] for e in (row_edges, edges))
+        ways = (elementary_symmetric(np.diff(e), n_max)[1:] for e in (row_edges, edges))
         counts = [a * b for a, b in zip(*ways)]
     else:
         counts = sums(*pair.counts)

@@ -26,9 +26,9 @@ from spectral_moments import estimation
 from spectral_moments.checks import ArgumentError
 from spectral_moments.engine import choice
 from spectral_moments.engine.choice import choose
-from spectral_moments.engine.graphs import order_terms
+from spectral_moments.engine.graphs import Layout, word_patterns
 from spectral_moments.engine.sources import open_source
-from spectral_moments.engine.reduction import FAMILIES, RUNS, Axis
+from spectral_moments.engine.reduction import FAMILIES, RUNS, Axis, Design, System
 from spectral_moments.results import compare, from_moments
 
 PHI = Linear(3, scale=0.3).sample(24, 30, random_state=1)
@@ -156,9 +156,8 @@ def test_centred_second_order_by_direct_sum():
             ]
         )
 
-    direct = sum(
-        sign * pattern_mean(pattern) for sign, pattern in order_terms(2, center=True)
-    )
+    terms = word_patterns(("phi", "phi"), Layout(center=True))
+    direct = sum(weight * pattern_mean(pattern) for weight, pattern in terms)
     np.testing.assert_allclose(all_cycles(phi, 2, center=True)[1], direct, rtol=1e-10)
 
 
@@ -184,6 +183,10 @@ def test_pairs_approach_centred_cycles():
     many = uncentred(PHI, 3, center=True, method="increasing", n_permutations=3000).values
     np.testing.assert_allclose(many[:2], exact[:2], rtol=0.05)
     np.testing.assert_allclose(many[2], exact[2], atol=0.2 * exact[1] ** 1.5)
+    beyond = estimate(PHI, 5, method="all_cycles", n_permutations=300)  # pairs, from 5 on
+    np.testing.assert_allclose(beyond.values[:2], exact[:2], rtol=0.05)
+    with pytest.raises(ArgumentError, match="the highest order of all cycles"):
+        estimate(PHI, 5, method="all_cycles", groups=np.arange(24) // 2)
 
 
 def test_centred_orders_and_rows():
@@ -338,9 +341,9 @@ def test_shown():
     used = "centred, 12 groups of inputs, weights of features, method auto, seed 7"
     assert str(full).splitlines()[0].endswith(used)
     some = uncentred(np.stack([PHI] * 3), 2, population=(None, 40))
-    assert "3 trials, not centred, population infinite x 40" in str(some)
+    assert "3 trials, not centred, population of 40 features" in str(some)
     told = json.loads(json.dumps(full.to_dict()))
-    assert told["schema"] == 3 and told["settings"]["groups"] == 12
+    assert told["schema"] == 3 and told["settings"]["groups"] == {"inputs": 12}
     assert told["settings"]["version"] == told["version"]
     record = json.loads(json.dumps(uncentred(PHI, 3, method="naive").to_dict()))
     assert record["stderr"] == [None] * 3
@@ -479,7 +482,7 @@ def test_plot_without_matplotlib(monkeypatch):
         (dict(stderr="yes"), "stderr", "stderr must be True or False"),
         (dict(progress=None), "progress", "progress must be True or False"),
         (dict(trials=3), "trials", "trials must be True or False"),
-        (dict(population=24), "population", r"population = 24 must be a pair"),
+        (dict(population=24), "population", "features = 24 is smaller than the 30"),
         (dict(population=(24, 30, 1)), "population", "must be a pair"),
         (dict(population=(23, None)), "population", "inputs = 23 is smaller than the 24"),
         (dict(population=(None, 2.5)), "population", "population must be a whole"),
@@ -490,11 +493,11 @@ def test_plot_without_matplotlib(monkeypatch):
         (dict(row_weights=["a"] * 24), "row_weights", "row_weights must hold 24 numbers"),
         (dict(column_weights=np.ones(24)), "column_weights", "column_weights must hold 30"),
         (dict(groups=np.zeros(3)), "groups", r"groups has shape \(3,\).*24 labels"),
-        (dict(groups=np.zeros(24)), "n_max", "needs 6 distinct groups.*there are 1"),
+        (dict(groups=np.zeros(24)), "n_max", "needs 2 distinct groups.*there are 1"),
         (dict(column_groups=np.zeros(30)), "n_max", "groups of columns.*are 1"),
-        (dict(groups=range(24), method="increasing"), "method", "does not keep groups"),
-        (dict(population=(99, 99), method="naive"), "population", "all cycles only"),
-        (dict(population=(99, 99), groups=range(24)), "population", "without groups"),
+        (dict(groups=range(24), method="increasing"), "method", "does not know groups"),
+        (dict(population=(99, 99), method="naive"), "method", "does not know population"),
+        (dict(population=(99, 99), groups=range(24)), "population", "sizes of the groups"),
         (dict(population=(99, None), row_weights=range(24)), "population", "one of them"),
     ],
 )
@@ -539,19 +542,27 @@ def test_refused_data():
     ],
 )
 def test_choice_by_price(shape, n_max, names):
-    assert choose(shape, n_max)[0] == names
-    found = choose(shape, n_max, whole=False)[0]
-    assert found == ["sketched"] * n_max  # a file is not held in one piece
-    for options in (dict(center=True), dict(center=True, complete=False)):
-        centred, runs = choose(shape, n_max, **options)
+    words = tuple(("phi",) * n for n in range(1, n_max + 1))
+    families = lambda source, **options: choose(
+        {"phi": System(source)}, words, Design(**options)
+    )
+    assert families(Shaped(shape))[0] == names
+    # a file is not held in one piece
+    assert families(Shaped(shape, backend="file"))[0] == ["sketched"] * n_max
+    for gaps in (False, True):
+        centred, runs = families(Shaped(shape, gaps=gaps), center=True)
         assert len(centred) == n_max and (runs is None or runs >= 1)
-        assert "all_cycles" not in centred[centred.index("all_cycles") + 4 :] or (
-            not options.get("complete", True)
-        )
+
+
+class Shaped:
+    "A source of a size, without numbers."
+
+    def __init__(self, shape, backend="numpy", gaps=False):
+        self.shape, self.backend, self.gaps = shape, backend, gaps
 
 
 def test_large_matrices_are_sketched(monkeypatch):
-    large = lambda shape, n_max, **options: (["sketched"] * n_max, None)
+    large = lambda systems, words, design, **options: (["sketched"] * len(words), None)
     exact = uncentred(PHI, 3, method="all_cycles")
     unit = 2.0 ** (-2 * np.arange(1, 4)[:, None] * open_source(PHI).exponent)
     axes = {k: Axis(unit * axis.deviations) for k, axis in exact.axes.items()}
@@ -593,8 +604,8 @@ def test_every_combination(method, T):
         options.update(method=method, center=center, random_state=1, n_jobs=1)
         if method == "sketched":
             options.update(n_permutations=6)  # one pairing of 16 rows says little
-        if groups and method not in ("auto", "blocks"):
-            with pytest.raises(ValueError, match=f"'{method}' does not keep groups"):
+        if groups and method != "auto" and "groups" not in FAMILIES[method].apart:
+            with pytest.raises(ValueError, match=f"'{method}' does not know groups"):
                 estimate(phi, 2, **options)
             continue
         result = estimate(phi, 2, **options)
@@ -624,7 +635,7 @@ def test_places_agree(method, tmp_path, monkeypatch):
     monkeypatch.setattr(choice, "LITERAL", 0)  # what is spread has errors by the derivative
     k = METHODS.index(method)
     for (gaps, center, weights, groups), T in zip(SWITCHES[k % 5 :: 5], (1, 2, 5, 1)):
-        if groups and method not in ("auto", "blocks"):
+        if groups and method != "auto" and "groups" not in FAMILIES[method].apart:
             continue
         phi, options = combination(T, gaps, weights, groups)
         options.update(method=method, center=center, random_state=1, n_jobs=1)
@@ -638,15 +649,17 @@ def test_places_agree(method, tmp_path, monkeypatch):
         mapped = np.load(tmp_path / "phi.npy", mmap_mode="r")
         with monkeypatch.context() as patch:
             patch.setattr(arrays, "STRIP", 8 * T * 15 * 4)  # four rows at a time
-            if method == "auto" and not groups:  # a file is not held in one piece
-                patch.setattr(choice, "choose", _as_in_memory)
+            if method == "auto":  # a file is not held in one piece
+                patch.setattr(choice, "choose", _in_memory)
             found = estimate(mapped, 2, **options)
         np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
         np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-7)
 
 
-def _as_in_memory(*arguments, whole, **options):
-    return choose(*arguments, **options)
+def _in_memory(systems, words, design, **options):
+    sources = {k: Shaped(s.source.shape, gaps=s.source.gaps) for k, s in systems.items()}
+    systems = {k: s._replace(source=sources[k]) for k, s in systems.items()}
+    return choose(systems, words, design, **options)
 
 
 @pytest.mark.parametrize("center", [False, True])
@@ -662,7 +675,9 @@ def test_populations(T, center):
     if T == 1:
         plain = uncentred(phi, 3, method="naive", **options)
         np.testing.assert_allclose(whole.values, plain.values, rtol=1e-9)
-    np.testing.assert_allclose(whole.stderr, 0, atol=1e-12)
+    for axis in ("inputs", "features"):
+        np.testing.assert_allclose(whole.parts[axis], 0, atol=1e-12)
+    assert ("trials" in whole.parts) == (T > 1)  # other trials would have other noise
     half = uncentred(phi, 3, population=(32, None), **options)
     many = uncentred(phi, 3, population=(10**9, None), **options)
     ratio = half.parts["inputs"][0] / many.parts["inputs"][0]
@@ -681,7 +696,6 @@ def test_weights_and_groups_that_say_nothing():
         if method != "blocks":  # whose blocks are of other sizes
             np.testing.assert_allclose(found, uncentred(PHI[:20], 3, **options).values)
     alone = uncentred(PHI, 3, groups=[f"movie {i}" for i in range(24)], random_state=0)
-    assert alone.methods == ["blocks"] * 3
     np.testing.assert_allclose(alone.values[:2], all_cycles(PHI, 2), rtol=1e-9)
 
 

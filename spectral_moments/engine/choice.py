@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['ALIASES', 'SPEED', 'LEAST', 'MOST', 'PRODUCTS', 'ERRORS', 'WIDEST', 'CHEAP', 'ROUNDS', 'TOLERANCE', 'LOST',
-           'NEGLIGIBLE', 'LITERAL', 'OVERHEAD', 'FLIPS', 'KEPT', 'LARGEST', 'choose', 'every_cycle', 'Plan', 'plan',
-           'lost_words', 'reduce_planned', 'without_unit', 'literal_axes', 'trial_axis', 'sampled_axes',
+           'NEGLIGIBLE', 'LITERAL', 'OVERHEAD', 'FLIPS', 'STEP', 'KEPT', 'LARGEST', 'choose', 'every_cycle', 'Plan',
+           'plan', 'lost_words', 'reduce_planned', 'without_unit', 'literal_axes', 'trial_axis', 'sampled_axes',
            'axes_from_sample']
 
 # %% ../../nbs/98_choice.ipynb #b7ff3e58
@@ -33,7 +33,7 @@ from spectral_moments.engine.reduction import (
 )
 from .graphs import word_weights
 from .planner import plan_steps
-from .sources import Source
+from .sources import Noise, Source
 from ..errors import axis_error
 
 # %% ../../nbs/98_choice.ipynb #8079c476
@@ -150,16 +150,17 @@ def _check_options(systems, n_max, name, design):
     finite = any(side.population for side in sides.values())
     grouped = any(side.groups is not None for side in sides.values())
     noisy = any(system.noise is not None for system in systems.values())
-    if finite or noisy or len(systems) > 1 or name == "all_cycles":
+    if finite or len(systems) > 1 or name == "all_cycles":
         no_pairs = design.rows.population or noisy  # pairs of rows are something else
         apart = design if no_pairs else design._replace(center=False)
         most = min(FAMILIES["all_cycles"].highest, reach(systems, "all_cycles", apart))
         if n_max > most:
+            others = " or 'increasing'" if not grouped else ""
+            remedy = f", or use method='auto'{others}" if name == "all_cycles" else ""
             raise ArgumentError(
                 "n_max" if len(systems) == 1 else "words",
                 f"n_max = {n_max} is larger than {most}, the highest order of all cycles "
-                "with these options; lower n_max"
-                + (", or use method='auto'" if name == "all_cycles" and not finite else ""),
+                f"with these options; lower n_max{'' if finite or noisy else remedy}",
             )
     for what, needed in (("population", finite), ("groups", grouped), ("noise", noisy)):
         if needed and name != "auto" and what not in FAMILIES[name].apart:
@@ -237,6 +238,8 @@ def plan(
     names, runs = [name] * len(words), None
     if name == "auto":
         names, runs = choose(systems, words, design, walks=walks)
+    if noisy:  # only cycles of order 1 use an entry twice
+        names = ["all_cycles" if len(w) == 1 else k for w, k in zip(words, names)]
     runs = n_permutations if n_permutations is not None else runs
     return Plan(words, name, names, runs, walks)
 
@@ -323,7 +326,10 @@ def reduce_planned(
         if walk not in results:
             found = _run(systems, design, walk, mine, None, errors, **options)
             results[walk] = found, mine
-        names = [walk if gone else name for gone, name in zip(lost, names)]
+        single = np.array([len(w) == 1 and systems[w[0]].noise is not None for w in words])
+        first.values[(lost & single)[: len(first.values)]] = np.nan  # of no other family
+        others = lost & ~single
+        names = [walk if gone else name for gone, name in zip(others, names)]
     found = _joined(results, names, words)
     if way.method != "auto" or len(systems) > 1:
         found.values[lost] = np.nan
@@ -425,6 +431,7 @@ def literal_axes(
 
 # %% ../../nbs/98_choice.ipynb #a3f0b4c7
 FLIPS = 8  # signs that stand for the noise of two trials, for rows and for columns
+STEP = 1e-3  # part of the noise of a known law by which derivatives are taken
 
 
 def trial_axis(
@@ -435,6 +442,8 @@ def trial_axis(
 ) -> dict:  # {"trials": `Axis`}, or empty where the other axes tell all of the noise
     "What other noise would do, where a finite population takes the noise out of an axis."
     counts = {system.source.shape[0] for system in systems.values()}
+    if any(system.noise for system in systems.values()):
+        return _law_axis(systems, words, design, found)
     finite = any(design.population(systems).values())
     if max(counts) == 1 or not finite or not _in_memory(systems):
         return {}
@@ -448,9 +457,47 @@ def trial_axis(
     halves = np.split(deviations, 2, axis=1)  # by rows, by columns
     sizes = [(part**2).mean(axis=1, keepdims=True) for part in halves]
     larger = np.where(sizes[0] > sizes[1], *halves)
-    N = 2 * FLIPS
-    scale = math.sqrt(N / (2 * FLIPS * (N - 1)))
-    return {"trials": Axis(scale * np.concatenate([larger, -larger], axis=1))}
+    return {"trials": _both_ways(larger)}
+
+
+def _both_ways(draws):
+    "Draws of an error, (words, draws), as an axis that the jackknife gives their size."
+    N = 2 * draws.shape[1]
+    both = np.concatenate([draws, -draws], axis=1)
+    return Axis(both / math.sqrt(N - 1))
+
+
+def _law_axis(systems, words, design, found):
+    "Noise of a known law, as far as no axis of a finite population tells it."
+    size, noisy = design.population(systems), [s for s in systems.values() if s.noise]
+    seen = lambda kind, count: count / size[kind] if size[kind] else 0.0
+    rows, columns = noisy[0].source.shape[1:]
+    share = max(
+        seen("inputs", rows) + seen(s.space, s.source.shape[2]) - 1 for s in noisy
+    )
+    if share <= 0:
+        return {}
+    run = lambda these: reduce(these, words, "all_cycles", design, rng=_DRAWS(), runs=None)
+    rng, draws = np.random.default_rng(0), []
+    for _ in range(2 * FLIPS):
+        signs = {s: rng.choice([-STEP, STEP], x.source.shape) for s, x in systems.items()}
+        ends = [run(_shaken(systems, signs, way)).values for way in (1.0, -1.0)]
+        draws.append((ends[0] - ends[1]) / (2 * STEP))
+    return {"trials": _both_ways(math.sqrt(share) * np.array(draws).T)}
+
+
+def _shaken(systems, signs, way):
+    "The systems with a small part of noise of their own law added."
+    found = {}
+    for name, system in systems.items():
+        source, noise = system.source, system.noise
+        if noise:
+            x = source.take(slice(None))
+            spread = namespace(x).sqrt(noise.variance(x))
+            x = x + way * namespace(x).asarray(signs[name]) * spread
+            system = system._replace(source=replace(source, trials=x, exponent=0))
+        found[name] = system
+    return found
 
 
 def _other_trials(systems, count):
@@ -502,6 +549,7 @@ def sampled_axes(
     n_max: int,  # highest order
     design: Design,  # what is known of the rows
     columns: Side = Side(),  # and of the columns
+    noise: Noise = None,  # of the rows that were kept
 ) -> dict:  # name -> `Axis`
     "Axes of the errors for a whole matrix, from some of its rows."
     few = np.sort(np.random.default_rng(0).permutation(shape[2])[:KEPT])
@@ -514,7 +562,8 @@ def sampled_axes(
     w = stands_for if w is None else stands_for * w
     w = None if w.min() == w.max() else w / w.max()
     known = Design(design.center, Side(w))
-    systems = {"phi": System(part, Side(None if v is None else v[few]))}
+    noise = noise and noise.part(2, few)
+    systems = {"phi": System(part, Side(None if v is None else v[few]), noise=noise)}
     words = tuple(("phi",) * n for n in range(1, n_max + 1))
     way = plan(systems, words, "auto", known)
     options = dict(replicates=True, rng=np.random.default_rng(0))
@@ -540,4 +589,5 @@ def axes_from_sample(
     stands_for = np.where(np.isin(taken, largest), 1.0, (P - len(largest)) / len(others))
     kept = Source(source.held(taken), 0, source.gaps)
     known = design._replace(rows=Side(None if weights is None else weights[taken]))
-    return sampled_axes(kept, stands_for, source.shape, n_max, known, system.columns)
+    about = system.columns, system.noise and system.noise.part(1, taken)
+    return sampled_axes(kept, stands_for, source.shape, n_max, known, *about)

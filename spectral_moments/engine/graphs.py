@@ -323,7 +323,7 @@ def _without_noise(pattern, layout):
         )
     edges = Counter(pattern)
     return tuple(
-        (i, k, Power(label, times) if label in layout.noisy and times > 1 else label)
+        (i, k, Power(times, label) if label in layout.noisy and times > 1 else label)
         for (i, k, label), times in edges.items()
         for _ in range(1 if label in layout.noisy else times)
     )
@@ -649,6 +649,19 @@ def _with_companions(known, inputs):
     return found
 
 # %% ../../nbs/07_partitions.ipynb #41236365
+def _own_spaces(systems):
+    "Kinds of columns of systems that share none."
+    alone = len(systems) == 1
+    return {name: "features" if alone else f"features of {name}" for name in systems}
+
+
+def _single_units(pairs, spaces):
+    "Units of single rows and columns."
+    rows = next(iter(pairs.values())).shape[0]
+    columns = {spaces[name]: Units(pair.shape[1]) for name, pair in pairs.items()}
+    return {"inputs": Units(rows), **columns}
+
+
 def _in_memory(found):
     "Graph sums as numbers and arrays in memory; what has a gradient keeps it."
     kinds = [*found.shares[0]] if found.shares else []
@@ -678,13 +691,16 @@ def word_means(
     pairs,  # dict: system -> `Pair` of matrices with the same rows
     words,  # tuple of words, tuples of systems
     *,
-    spaces,  # dict: system -> kind of its columns; distinct columns are those of one kind
-    units,  # dict: kind -> `Units`
+    spaces=None,  # dict: system -> kind of its columns, distinct within a kind; None: of one
+    # system "features", of several all apart
+    units=None,  # dict: kind -> `Units`; None: single rows and columns
     population=None,  # dict: kind -> size of a finite population
     center=False,  # whether the mean over the rows is removed
     replicates=False,  # whether to give the estimates without each unit
 ):  # `Means`
     "Means over all cycles of words, with rows and columns of distinct units."
+    spaces = spaces or _own_spaces(pairs)
+    units = units or _single_units(pairs, spaces)
     layout = layout_of(pairs, spaces, center=center, population=population, units=units)
     graphs = word_weights(words, layout).graphs
     given = measured(pairs, layout, graphs)

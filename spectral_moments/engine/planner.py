@@ -61,8 +61,8 @@ class Part(NamedTuple):
 class Power(NamedTuple):
     "The label of the unbiased power of an entry whose noise has a known law."
 
+    power: int  # first: named tuples of equal entries, as `Sized`, are equal
     label: str
-    power: int
 
 
 class Seen(NamedTuple):
@@ -490,7 +490,8 @@ def _turn_back(plan, loop, values, weights, outer, shares, own):
     first = next(i for i, _ in plan.steps[loop] if not plan.table.nodes[i].args)
     nothing = 0 * values[first].sum(0)  # of rows that are only seen
     own.append(found.pop(BLOCK, nothing))
-    for known, new in ((shares, found), (outer, given)):
+    outside = {key: x for key, x in given.items() if plan.table.nodes[key].loop != loop}
+    for known, new in ((shares, found), (outer, outside)):  # not by masks of this turn
         for key, x in new.items():
             _put(known, key, x)
 

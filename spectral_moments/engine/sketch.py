@@ -6,11 +6,14 @@
 __all__ = ['LANE_BYTES', 'lane_weights', 'sketch_means']
 
 # %% ../../nbs/23_sketch.ipynb #9c42201b
+from collections import Counter
+
 import numpy as np
 
 from .arrays import computed, namespace, to_numpy
-from .blocks import BLOCKS, balance, even_edges, symmetric
+from .blocks import BLOCKS, balance, even_edges
 from .cluster import probe_lanes
+from .graphs import elementary_symmetric
 from .sources import FEWEST, Means, Pair, ratio_means
 
 # %% ../../nbs/23_sketch.ipynb #051f9ff2
@@ -73,7 +76,8 @@ def sketch_means(
     edges = even_edges(Q, min(Q, max(BLOCKS if Q < 128 else BLOCKS // 2, 3 * n_max)))
     slices = [slice(int(a), int(b)) for a, b in zip(row_edges, row_edges[1:])]
     sizes = np.diff(row_edges), np.diff(edges)
-    scale = balance([a * b for a, b in zip(*(symmetric(s, n_max)[1:] for s in sizes))])
+    ways = (elementary_symmetric(Counter(size.tolist()), n_max)[1:] for size in sizes)
+    scale = balance([a * b for a, b in zip(*ways)])
     options = range(len(slices)), edges, n_max, rng, rank, n_probes
     part = lambda a: view.pair(source, slices[a])
     if source.backend == "dask":

@@ -62,7 +62,9 @@ def gathered(
         return pair
     first, second = computed(pair.enter, pair.leave)
     counts = None if pair.counts is None else computed(*pair.counts)
-    return Pair(first, first if pair.leave is pair.enter else second, counts)
+    leave = first if pair.leave is pair.enter else second
+    parts = pair.parts and (lambda number: computed(*pair.parts(number)))
+    return pair._replace(enter=first, leave=leave, counts=counts, parts=parts)
 
 
 class Means(NamedTuple):
@@ -151,6 +153,16 @@ class Noise(NamedTuple):
                     f"{self.parameter} draws tell fewer powers; lower n_max",
                 )
             found = found * (self.parameter**power / math.perm(self.parameter, power))
+        return found
+
+    def variance(self, x):
+        "An unbiased estimate of the variance of each entry, in the units of the source."
+        if self.law == "gaussian":
+            given = np.asarray(self.parameter) * self.unit**2
+            return 0.0 * x + namespace(x).asarray(given)
+        found = x * self.unit
+        if self.law == "binomial":
+            return found * (self.parameter - x / self.unit) / max(self.parameter - 1, 1)
         return found
 
     def part(self, axis, keep):

@@ -33,6 +33,18 @@ def _population(text):
     return int(text)
 
 
+def _law(text):
+    "A law of noise: poisson, binomial:N or a variance."
+    name, colon, draws = text.lower().partition(":")
+    if name == "poisson" and not colon:
+        return name
+    try:
+        return ("binomial", int(draws)) if name == "binomial" else float(text)
+    except ValueError:
+        known = "neither 'poisson', 'binomial:N' nor a variance"
+        raise argparse.ArgumentTypeError(f"{text!r} is {known}") from None
+
+
 _SWITCH = argparse.BooleanOptionalAction  # --center and --no-center
 _SIZES = "how many there are in all: a number, 'all' if all were measured, or 'inf'"
 OPTIONS = {  # argument of the library: (flag, options of argparse)
@@ -41,6 +53,10 @@ OPTIONS = {  # argument of the library: (flag, options of argparse)
     "population": (
         "--population",
         dict(nargs=2, type=_population, metavar=("INPUTS", "FEATURES"), help=_SIZES),
+    ),
+    "noise": (
+        "--noise",
+        dict(type=_law, metavar="LAW", help="poisson, binomial:N or a variance; one trial"),
     ),
     "column_groups": ("--column-groups", dict(metavar="FILE", help="labels of features")),
     "column_weights": ("--column-weights", dict(metavar="FILE", help="of features")),
@@ -316,13 +332,13 @@ def _about(arguments):
 # %% ../../nbs/27_command_line.ipynb #7dbddfa6
 def _align(arguments):
     "Carry out `spectral-moments align`."
-    from dataclasses import replace
+    from spectral_moments.similarity import alignments
 
-    from spectral_moments.similarity import alignment
-
-    shared = dict(shared_features=True) if arguments.shared_features else {}
-    result = alignment(*_loaded(arguments), **shared, **_options(arguments))
-    result = replace(result, names=tuple(_names(arguments)))
+    first, second = _names(arguments)
+    second += " (again)" if second == first else ""
+    systems = dict(zip((first, second), _loaded(arguments)))
+    options = _options(arguments) | dict(shared_features=arguments.shared_features)
+    result = alignments(systems, **options)[first, second]
     _print(json.dumps(result.to_dict(), indent=1) if arguments.json else str(result))
 
 # %% ../../nbs/27_command_line.ipynb #e5e15c22
@@ -331,8 +347,6 @@ def _in_flags(error, arguments):
     tables = SIMULATION if arguments.command == "simulate" else READING | OPTIONS
     words = {name: flag for name, (flag, _) in tables.items()} | {"phi": "the array"}
     words |= {"shared_features": "--shared-features", "kernel_cov": "--scale"}
-    if arguments.command == "align":
-        words |= dict(zip(("phi", "psi"), _names(arguments)))
     name = getattr(error, "argument", None)
     if name not in words:
         return str(error)
