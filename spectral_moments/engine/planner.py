@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['SHORT', 'LONG', 'PASS', 'BLOCK', 'LARGEST', 'Node', 'Same', 'UnitSum', 'Sized', 'Part', 'Power', 'Seen', 'Sides',
-           'make_plan', 'GraphSums', 'graph_sums', 'plan_cost', 'plan_steps', 'Open', 'matrix_of', 'open_sums']
+           'make_plan', 'GraphSums', 'graph_sums', 'plan_cost', 'plan_steps', 'Open', 'joined_rows', 'matrix_of',
+           'open_sums']
 
 # %% ../../nbs/20_planner.ipynb #a138a89f
 import math
@@ -364,9 +365,12 @@ def _operands(plan, values, i):
     return [values[arg] if arg >= 0 else values[~arg].T for arg in args]
 
 
-def _run(plan, loop, values, given, keep):
+def _run(plan, loop, values, given, keep, skipped=()):
     "Carry out the steps of one loop, adding to the dict `values`."
     for i, dropped in plan.steps[loop]:
+        if i in skipped:
+            values[i] = np.zeros((1, 1))
+            continue
         op, args = plan.table.nodes[i].op, plan.table.nodes[i].args
         values[i] = _OPERATIONS[op](*_operands(plan, values, i)) if args else given(op)
         for a in () if keep else dropped:
@@ -647,6 +651,21 @@ def _open_plan(graphs, sides):
     return _Plan(table, tuple(outputs), {(): _with_last_uses(table, order, (), outputs)})
 
 
+def joined_rows(
+    graphs,  # tuple of `Open`
+    features=(),  # pairs (label, kind of its columns)
+):  # the graphs that are one product of matrices of the data, both of its columns open
+    "Open graphs of which nothing but the shares of open columns needs the sum."
+    plan, found = _open_plan(graphs, Sides(features, ("inputs",))), []
+    used = {max(arg, ~arg) for node in plan.table.nodes for arg in node.args}
+    for ref, graph in zip(plan.outputs, graphs):
+        node = plan.table[ref]
+        plain = node.op == "join" and all(plan.table[a].degree for a in node.args[:2])
+        if plain and max(ref, ~ref) not in used:
+            found.append(graph)
+    return tuple(found)
+
+
 def matrix_of(
     label,  # of an edge
     matrices,  # dict: label -> matrix
@@ -664,11 +683,13 @@ def open_sums(
     features=(),  # as in `graph_sums`
     units=None,  # likewise
     long=("inputs",),  # the kinds that are not to be joined with themselves
+    outside=(),  # graphs whose sums are not needed: the shares of their open columns are left
 ):  # (list of sums, for each list of derivatives the shares by kind)
     "Sums of open graphs: numbers, vectors over columns, or matrices of two columns."
     plan, values = _open_plan(graphs, Sides(features, long)), {}
     given = _Given(matrices, units or {})
-    _run(plan, (), values, lambda op: given.matrix(op[1]), len(seeds) > 0)
+    skipped = {max(ref, ~ref) for ref, g in zip(plan.outputs, graphs) if g in outside}
+    _run(plan, (), values, lambda op: given.matrix(op[1]), len(seeds) > 0, skipped)
     found = [values[ref] if ref >= 0 else values[~ref].T for ref in plan.outputs]
     shares = []
     for row in seeds:
