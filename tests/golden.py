@@ -16,7 +16,6 @@ import tempfile
 import warnings
 from operator import attrgetter, itemgetter
 from pathlib import Path
-from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -154,16 +153,14 @@ def alignment_stream(*systems, batches, **options):
     return found.estimate()
 
 
-def watch(net, x, *, batches, finite=False, what="dimension", **options):
+def watch(net, x, *, batches, what="dimension", **options):
     "Dimensions or alignments of the layers of a network that is run on batches."
     import torch
 
     with sm.watch(net, **options) as watched:
         for part in torch.as_tensor(x).split(batches):
             net(part)
-    return (
-        watched.alignments() if what == "alignments" else watched.dimension(finite=finite)
-    )
+    return watched.alignments() if what == "alignments" else watched.dimension()
 
 
 def gradient(function):
@@ -195,10 +192,8 @@ CALLS = {
         x, FUNCTIONS[function], **o
     ),
     "watch": watch,
-    "record": lambda net, x, **o: sm.record(net, inputs=x, **o),
-    "differentiable_dimension": gradient(
-        lambda x, **o: sm.differentiable_dimension(x, **o)
-    ),
+    "record": lambda net, x, **o: sm.record(net, inputs=x, **o).values,
+    "differentiable_dimension": gradient(lambda x, **o: 1 / sm.inverse_dimension(x, **o)),
     "all_cycles_gradient": gradient(lambda x, **o: sm.all_cycles(x, **o)),
 }
 
@@ -288,7 +283,7 @@ def made(spec):
         return result(spec)
     if "moments" in spec:
         m, *errors = (np.array(x) for x in spec.values())
-        return SimpleNamespace(values=m, stderr=errors[0], covariance=None) if errors else m
+        return sm.from_moments(m, *errors) if errors else m
     if "sizes" in spec:
         return network(**spec)
     spec = dict(spec)
