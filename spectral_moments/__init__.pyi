@@ -38,10 +38,15 @@ from .processes import RBF as RBF
 from .processes import ReLU as ReLU
 from .similarity import alignment as alignment
 from .similarity import alignments as alignments
+from .similarity import cka as cka
+from .similarity import ceiling as ceiling
+from .similarity import shape_bounds as shape_bounds
+from .similarity import ShapeBounds as ShapeBounds
 from .similarity import cross_moments as cross_moments
 from .similarity import AlignmentStream as AlignmentStream
 from .similarity import Alignment as Alignment
 from .similarity import Alignments as Alignments
+from .permutation import PermutationTest as PermutationTest
 from .processes import LinearPair as LinearPair
 from .processes import RBFPair as RBFPair
 from .spectrum.feasible import feasible as feasible

@@ -74,7 +74,7 @@ def normal_units(
 # %% ../nbs/08_uncertainty.ipynb #878495ce
 def _is_normal(key):
     "Whether an axis, called by its name or by (call, name), is noise of known covariance."
-    return (key if isinstance(key, str) else key[-1]) == "probes"
+    return (key if isinstance(key, str) else key[-1]) in ("probes", "kept rows")
 
 
 def error_shape(

@@ -5,29 +5,27 @@
 # %% auto #0
 __all__ = ['NoiseCheck', 'noise_check', 'NoiseMoments', 'noise_moments']
 
-# %% ../nbs/39_noise.ipynb #3173bf4f
+# %% ../nbs/39_noise.ipynb #39n00004
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtr
 
-from .checks import ArgumentError
+from .checks import ArgumentError, check_count
 from .engine.arrays import check_trials
 from .engine.reduction import Axis
 from .estimation import estimate
 from .results import Estimate, Quantity, holm, new_axes
 from .similarity import alignment_of
 
-# %% ../nbs/39_noise.ipynb #3d5005b4
-def _ratio(variance, mean, name):
-    "Mean over inputs of a variance, over the mean count, as a `Quantity`."
-    P, total, count = len(mean), variance.sum(), mean.sum()
-    found = total / count
-    without = (total - variance) / (count - mean)
-    axes = {(name, "inputs"): Axis(without - found)}
-    return Quantity(float(found), axes, plain=float(found), name=name)
+# %% ../nbs/39_noise.ipynb #39n00007
+def _ratio(spread, mean, name):
+    "Sum of a variance over inputs, over that of the mean count, as a `Quantity`."
+    found = spread.sum() / mean.sum()
+    without = (spread.sum() - spread) / (mean.sum() - mean)
+    return Quantity(float(found), {(name, "inputs"): Axis(without - found)}, name=name)
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,18 +34,17 @@ class NoiseCheck:
 
     trials: int  # number of them
     rates: np.ndarray  # mean count of each feature
-    fano: np.ndarray  # variance over mean of each feature
-    stderr: np.ndarray  # standard errors of these
+    features: list  # variance over mean of each feature, a `Quantity`
     single: Quantity  # the same of all features together
     summed: Quantity  # variance over mean of the sum of all features
 
     @property
     def odd(self) -> np.ndarray:
         "Numbers of features whose factor is not one, at 5% for all features at once."
-        with np.errstate(all="ignore"):
-            z = (self.fano - 1) / self.stderr
-        z = z if self.trials > 1 else np.minimum(z, 0.0)  # the signal varies as well
-        return np.flatnonzero(holm(2 * ndtr(-abs(z))) < 0.05)
+        p = [q.p_value(1.0) for q in self.features]
+        if self.trials == 1:  # the signal varies as well
+            p = [1.0 if q.value > 1 else each for q, each in zip(self.features, p)]
+        return np.flatnonzero(holm(p) < 0.05)
 
     @property
     def holds(self) -> bool | None:
@@ -57,20 +54,18 @@ class NoiseCheck:
         return all(q.p_value(1.0) > 0.025 for q in (self.single, self.summed))
 
     def __str__(self):
-        if self.trials == 1:
-            lines = ["Poisson noise, one trial: variance over mean of signal and noise"]
-            lines.append(f"single features: {self.single}")
-            told = "whether the noise is Poisson, and independent, cannot be checked"
-            told = told if self.holds is None else "less than the law says: not Poisson"
-            return "\n".join([*lines, f"- {told} (two trials of each input tell)"])
         lines = [f"Poisson noise, {self.trials} trials: variance over mean, 1 if it holds"]
         lines += [f"single features: {self.single}", f"their sum: {self.summed}"]
-        if self.holds:
-            return "\n".join([*lines, "- the data agree with the law"])
-        share = f"{len(self.odd)} of {len(self.fano)} features"
-        lines.append(f"- the law does not hold ({share} differ from 1): use the trials")
-        if self.summed.interval()[0] > max(self.single.interval()[1], 1.0):
-            lines.append("- features share noise, as a gain: it would count as signal")
+        share = f"{len(self.odd)} of {len(self.features)} features"
+        if self.trials == 1:
+            lines = ["Poisson noise, one trial: signal and noise together, 1 or more"]
+            lines.append(f"single features: {self.single}; less than 1: {share}")
+            lines.append("- whether noise is Poisson and independent needs two trials")
+        elif self.holds:
+            lines.append("- the data agree with the law")
+        else:
+            shared = f"{share} differ, and what they share shows in the sum"
+            lines.append(f"- the law does not hold ({shared}): use the trials")
         return "\n".join(lines)
 
     def plot(
@@ -79,42 +74,38 @@ class NoiseCheck:
         **style,  # properties of the points
     ):  # the axes
         "Fano factor of each feature against its mean count."
-        ax = new_axes() if ax is None else ax
+        ax, pairs = ax or new_axes(), [(q.value, q.stderr) for q in self.features]
         style = {"marker": ".", "linestyle": "none", "elinewidth": 0.6, **style}
-        ax.errorbar(self.rates, self.fano, self.stderr, **style)
+        ax.errorbar(self.rates, *np.transpose(pairs), **style)
         ax.axhline(1, color="black", linestyle="--", linewidth=1.0)
         ax.set(xlabel="mean count", ylabel="variance / mean", xscale="log")
         return ax
 
 
 def noise_check(
-    trials: ArrayLike,  # counts (T, P, Q), NaN where missing; (P, Q) or T = 1: one trial
+    trials: ArrayLike,  # counts (T, P, Q), NaN where missing; (P, Q): one trial
 ) -> NoiseCheck:
     "Whether noise is Poisson and independent: print(noise_check(trials))."
     x = check_trials(trials, name="trials", missing=None)
-    T, P, _ = x.shape
-    if P < 2:
-        raise ArgumentError("trials", "trials have one input; errors need two")
-    if np.nanmin(x) < 0 or not (np.isnan(x) | (x == np.rint(x))).all():
-        raise ArgumentError("trials", "trials must be counts: whole and not negative")
-    if T == 1:
-        spread = (x[0] - np.nanmean(x[0], axis=0)) ** 2 * P / (P - 1)
-        mean = x[0]
-    else:
-        spread, mean = np.nanvar(x, axis=0, ddof=1), np.nanmean(x, axis=0)
-    known = np.isfinite(spread) & np.isfinite(mean)
-    spread, mean = np.where(known, spread, 0.0), np.where(known, mean, 0.0)
-    with np.errstate(all="ignore"):
-        fano = spread.sum(0) / mean.sum(0)
-        without = (spread.sum(0) - spread) / (mean.sum(0) - mean) - fano
-    each = math.sqrt((P - 1) / P) * np.sqrt(((without - without.mean(0)) ** 2).sum(0))
-    whole = x.sum(2) if T > 1 else x.sum(2).repeat(2, axis=0)
-    whole = whole[:, np.isfinite(whole).all(0)]
-    summed = _ratio(whole.var(axis=0, ddof=1), whole.mean(0), "sum of features")
-    single = _ratio(spread.sum(1), mean.sum(1), "single features")
-    return NoiseCheck(T, mean.mean(0), fano, each, single, summed)
+    if np.nanmin(x) < 0 or np.nanmax(x % 1) > 0:
+        raise ArgumentError("trials", "trials must be counts, whole and not negative")
 
-# %% ../nbs/39_noise.ipynb #65245869
+    def parts(x):
+        "Variance between trials, or between inputs, and the mean count; 0 where unknown."
+        mean, spread = x[0], (x[0] - np.nanmean(x[0], axis=0)) ** 2 / (1 - 1 / x.shape[1])
+        if len(x) > 1:
+            x = np.where((x == x).sum(0) > 1, x, 0.0)
+            mean, spread = np.nanmean(x, axis=0), np.nanvar(x, axis=0, ddof=1)
+        return np.nan_to_num(spread), np.nan_to_num(np.where(spread == spread, mean, 0.0))
+
+    spread, mean = parts(x)
+    with np.errstate(all="ignore"):  # a feature without counts has no factor
+        each = [_ratio(*two, "feature") for two in zip(spread.T, mean.T)]
+    single = _ratio(spread.sum(1), mean.sum(1), "single features")
+    summed = _ratio(*(y[:, 0] for y in parts(x.sum(2, keepdims=True))), "sum of features")
+    return NoiseCheck(len(x), mean.mean(0), each, single, summed)
+
+# %% ../nbs/39_noise.ipynb #39n00012
 def _contrasts(trials):
     "Orthogonal contrasts of trials, or of disjoint pairs if entries are missing."
     T = len(trials)
@@ -125,79 +116,56 @@ def _contrasts(trials):
     return np.tensordot(helmert, trials, 1)
 
 
-@dataclass(frozen=True, eq=False)
-class NoiseMoments:
-    "Moments of the covariances of signal and noise, in one `Estimate` over words."
+class NoiseMoments(NamedTuple):
+    "The covariances of signal and noise; the quantities share their replicates."
 
-    estimate: Estimate = field(repr=False)  # over the systems "signal" and "noise"
-
-    @property
-    def dimension(self) -> Quantity:
-        "Dimension of the noise."
-        return self.estimate.dimension(system="noise")
-
-    @property
-    def signal_dimension(self) -> Quantity:
-        "Dimension of the signal."
-        return self.estimate.dimension(system="signal")
-
-    @property
-    def alignment(self) -> Quantity:
-        "Alignment of the covariances of signal and noise: 1 if they are proportional."
-        return alignment_of(self.estimate, "signal", "noise")
+    estimate: Estimate  # moments, words over the systems "signal" and "noise"
+    dimension: Quantity  # of the noise
+    signal_dimension: Quantity  # of the signal
+    alignment: Quantity  # of the two covariances: 1 if they are proportional
 
     def __str__(self):
-        lines = [str(self.estimate), f"dimension of the noise: {self.dimension}"]
-        lines.append(f"dimension of the signal: {self.signal_dimension}")
-        return "\n".join([*lines, f"alignment of signal and noise: {self.alignment}"])
+        lines = [f"{q.name}: {q}" for q in self[1:]]
+        return "\n".join([str(self.estimate), *lines])
 
 
 def noise_moments(
     trials: ArrayLike,  # (T, P, Q) with T >= 2, NaN where missing
     n_max: int = 2,  # highest order, at least 2
-    **options,  # of `estimate`; population is (None, Q) for the features measured
+    *,
+    groups: ArrayLike = None,  # a label for each input
+    **options,  # of `estimate`; population=(None, Q) for the features that were measured
 ) -> NoiseMoments:
     "Moments and dimension of the noise between trials, and its alignment with the signal."
     x = check_trials(trials, name="trials", missing=None)
-    T, P, Q = x.shape
-    if T < 2 or n_max < 2:
-        raise ArgumentError(
-            *(
-                (
-                    "trials",
-                    "the noise of one trial cannot be told from the signal; "
-                    "pass two trials or more",
-                )
-                if T < 2
-                else ("n_max", "n_max must be at least 2")
-            )
-        )
-    labels = options.pop("groups", None)
-    labels = np.arange(P) if labels is None else np.asarray(labels)
+    check_count(n_max, "n_max", least=2)
+    if len(x) < 2:
+        raise ArgumentError("trials", "one trial cannot tell noise from signal; pass two")
 
-    def rows(parts, order):
-        "Moments of rows that are several for each input."
-        flat, groups = parts.reshape(-1, Q), np.tile(labels, len(parts))
-        single = len(parts) == 1 and len({*labels.tolist()}) == P
-        return estimate(flat, order, groups=None if single else groups, **options)
+    def moments(rows, order):
+        "Moments of several rows for each input, which never meet."
+        labels = np.arange(x.shape[1]) if groups is None else np.asarray(groups)
+        labels = None if groups is None and len(rows) == 1 else np.tile(labels, len(rows))
+        return estimate(rows.reshape(-1, x.shape[2]), order, groups=labels, **options)
 
-    grouped = dict(groups=labels) if len({*labels.tolist()}) < P else {}
-    signal, noise = estimate(x, n_max, **grouped, **options), rows(_contrasts(x), n_max)
-    both = rows(x, 2)
+    signal = estimate(x, n_max, groups=groups, **options)
+    noise, both = moments(_contrasts(x), n_max), moments(x, 2)
     join = lambda s, n, b: np.concatenate([s, n, (b[1:2] - s[1:2] - n[1:2]) / 2])
-    axes = {
-        kind: Axis(join(*(e.axes[kind].deviations for e in (signal, noise, both))))
-        for kind in ("inputs", "features")
-        if all(kind in e.axes for e in (signal, noise, both))
-    }
+    each = {kind: [e.axes.get(kind) for e in (signal, noise, both)] for kind in signal.axes}
     words = [(name,) * k for name in ("signal", "noise") for k in signal.orders]
     whole = replace(
         signal,
         values=join(signal.values, noise.values, both.values),
-        axes=axes,
+        axes={
+            kind: Axis(join(*(axis.deviations for axis in found)))
+            for kind, found in each.items()
+            if None not in found
+        },
         words=[*words, ("signal", "noise")],
         shapes=dict(signal=x.shape, noise=x.shape),
         methods=[*signal.methods, *noise.methods, both.methods[1]],
-        notes=[*dict.fromkeys([*signal.notes, *noise.notes])],
+        notes=[*dict.fromkeys(signal.notes + noise.notes)],
     )
-    return NoiseMoments(whole)
+    dimensions = {name: whole.dimension(system=name) for name in ("noise", "signal")}
+    named = [replace(q, name=f"dimension of the {name}") for name, q in dimensions.items()]
+    return NoiseMoments(whole, *named, alignment_of(whole, "signal", "noise"))

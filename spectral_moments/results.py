@@ -415,6 +415,8 @@ class Estimate:
         if len(self.shapes) > 1 or len(self.values) < 2 or math.isnan(self.values[1]):
             return ""
         noise = "" if self.shape[0] > 1 else "; one trial: noise counts as dimensions too"
+        if self.settings.get("noise"):
+            noise = "; without independent noise: a gain that features share counts"
         dimension = self.dimension()
         return f"{dimension.name}: {dimension}{noise}"
 

@@ -30,6 +30,7 @@ class SpectralMoments(BaseEstimator):
         *,
         center: bool = True,  # whether the mean over inputs is removed, without bias
         method: str = "auto",  # as for `estimate`
+        noise=None,  # law of the noise, independent from entry to entry, as for `estimate`
         population: tuple | None = None,  # (inputs, features): sizes of finite populations
         n_permutations: int | None = None,  # random orders to average over; None: what pays
         random_state: int | np.random.Generator | None = 0,  # for what is drawn
@@ -38,6 +39,7 @@ class SpectralMoments(BaseEstimator):
         self.n_max = n_max
         self.center = center
         self.method = method
+        self.noise = noise
         self.population = population
         self.n_permutations = n_permutations
         self.random_state = random_state

@@ -18,6 +18,7 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
+from spectral_moments import __version__
 from spectral_moments.io.files import atomic_write
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
@@ -27,8 +28,8 @@ COUNTED = (*REPEATED, "rows")  # what makes a study large
 
 def versions(*packages):
     "Versions of what computes."
-    names = ("spectral_moments", "numpy", "scipy", "numba", *packages)
-    return {"python": platform.python_version()} | {name: version(name) for name in names}
+    own = {"python": platform.python_version(), "spectral_moments": __version__}
+    return own | {name: version(name) for name in ("numpy", "scipy", "numba", *packages)}
 
 
 def as_list(value):

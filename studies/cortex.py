@@ -1,28 +1,27 @@
 """Dimension of parts of a recorded cortex, and of the whole: IT and V4 of two macaques.
 
-Writes results/cortex.json, the figures of the chapter on the recording. Needs the
-recordings: python studies/recordings.py. Takes ten minutes on one core.
+Writes results/cortex.json, the figures of the chapter on the recording, and cortex.npz, what
+leaving out each image and each site does to the moments. Needs the recordings: python
+studies/recordings.py. Takes ten minutes on one core.
 """
 
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
-import itertools
 import warnings
-from dataclasses import replace
 
 import numpy as np
 from dimensionality import participation_ratio
 from recordings import load
 
 from spectral_moments import EstimateWarning, alignments, estimate, naive
+from spectral_moments.io.files import atomic_write
 from spectral_moments.similarity import plain_alignment
 
 SEED = 2031
 SYSTEMS = {
     "IT": ("IT", None),
-    "V4": ("V4", None),
     "IT, Chabo": ("IT", "Chabo"),
     "IT, Tito": ("IT", "Tito"),
     "V4, Chabo": ("V4", "Chabo"),
@@ -40,9 +39,9 @@ METHODS = ("naive", "kv_row", "kv_col", "all_cycles")
 QUANTILES = [0.1, 0.25, 0.5, 0.75, 0.9]
 
 
-def halves(trials):
-    "Means of the odd and of the even repeats, shape (2, images, sites)."
-    return np.stack([trials[k::2].mean(axis=0, dtype=float) for k in (0, 1)])
+def halves(trials, parts=2):
+    "Means of the odd and of the even repeats, or of more parts: (parts, images, sites)."
+    return np.stack([trials[k::parts].mean(axis=0, dtype=float) for k in range(parts)])
 
 
 def ratio(m):
@@ -104,10 +103,9 @@ def sweeps(run, name, trials):
 
 
 def packed(est):
-    "An estimate as JSON holds it, without the replicates."
-    plain = {"values": est.values, "stderr": est.stderr, "covariance": est.covariance}
-    about = dict(parts=est.parts, methods=est.methods, shape=est.shape, notes=est.notes)
-    return plain | about | {"dimension": est.dimension().to_dict()}
+    "An estimate as JSON holds it, and what leaving out each unit does to it."
+    deviations = {name: axis.deviations for name, axis in est.axes.items()}
+    return est.to_dict() | {"deviations": deviations}
 
 
 def look(trials):
@@ -150,45 +148,35 @@ def splits(trials):
     return [estimate(x, 2, center=True).dimension().value for x in (halves(trials), late)]
 
 
-def choices(pair, objects):
+def choices(trials, objects):
     "Dimension and error by what counts as a sample."
-    P, Q = pair.shape[1:]
+    four = halves(trials, parts=4)  # all of them meet where the population is finite
+    P, Q = four.shape[1:]
     options = [
         {},
         {"groups": objects},
         {"population": (P, None)},
         {"population": (None, Q)},
+        {"population": (None, Q), "groups": objects},
     ]
-    common = dict(center=True, random_state=0)
-    found = [estimate(pair, 2, **common, **option).dimension() for option in options]
+    found = [estimate(four, 2, **option).dimension() for option in options]
     return [number for each in found for number in (each.value, each.stderr)]
 
 
-def difference(one, other):
-    "Difference of two dimensions from the same images, and its error."
-    axes = {"inputs": other.axes["inputs"], "other sites": other.axes["features"]}
-    found = one.dimension() - replace(other, call=one.call, axes=axes).dimension()
-    return found.value, found.stderr
+def aligned(systems):
+    "Matrices of the alignments, their errors, and the usual alignments of the means."
+    found, means = alignments(systems), [x.mean(axis=0) for x in systems.values()]
+    plain = [[plain_alignment(x, y) for y in means] for x in means]
+    return {"values": found.values, "stderr": found.stderr, "plain": plain}
 
 
 def answers(trials, objects):
     "The small tables of the chapter."
     single = {name: x for name, x in trials.items() if "," in name}
-    est = {k: estimate(halves(x), 2, center=True) for k, x in single.items()}
-    pairs = [(x, y) for x, y in itertools.combinations(est, 2)]
-    alike = lambda x, y: x[:2] == y[:2] or x[4:] == y[4:]  # the same area or animal
     return {
         "ways": ways(trials["IT"]),
-        "plain": {
-            f"{x} - {y}": plain_alignment(single[x].mean(axis=0), single[y].mean(axis=0))
-            for x in single
-            for y in single
-        },
         "splits": {name: splits(x) for name, x in single.items()},
-        "choices": {name: choices(halves(x), objects) for name, x in single.items()},
-        "differences": {
-            f"{x} - {y}": difference(est[x], est[y]) for x, y in pairs if alike(x, y)
-        },
+        "choices": {name: choices(x, objects) for name, x in single.items()},
     }
 
 
@@ -199,17 +187,20 @@ def measure(run):
     options = dict(center=True, method="all_cycles")
     whole = lambda x: packed(estimate(halves(x), run.settings["orders"], **options))
     estimates = {k: run.once(f"estimate {k}", whole, x) for k, x in trials.items()}
-    single = {name: x for name, x in trials.items() if "," in name}
-    aligned = lambda: {
-        " - ".join(pair): found.to_dict()
-        for pair, found in alignments(single, random_state=0).pairs.items()
+    deviations = {
+        f"{name}: {axis}": np.array(x, dtype=np.float32)
+        for name, est in estimates.items()
+        for axis, x in est.pop("deviations").items()
     }
+    with atomic_write(run.folder / "cortex.npz") as file:
+        np.savez_compressed(file, **deviations)
+    single = {name: x for name, x in trials.items() if "," in name}
     about = {
         "quantiles": QUANTILES,
         "columns": ["m(1)", "m(2)", "halves", "naive, mean of 28", "naive, one trial"],
         "look": {name: run.once(f"look {name}", look, x) for name, x in single.items()},
         "estimates": estimates,
-        "alignments": run.once("alignments", aligned),
+        "alignments": run.once("alignments", aligned, single),
         "answers": run.once("answers", answers, trials, load("IT").objects),
     }
     found = {name: sweeps(run, name, trials[name]) for name in run.settings["swept"]}

@@ -16,6 +16,7 @@ import tempfile
 import warnings
 from operator import attrgetter, itemgetter
 from pathlib import Path
+from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
@@ -153,14 +154,18 @@ def alignment_stream(*systems, batches, **options):
     return found.estimate()
 
 
-def watch(net, x, *, batches, what="dimension", **options):
+def watch(net, x, *, batches, finite=False, what="dimension", **options):
     "Dimensions or alignments of the layers of a network that is run on batches."
     import torch
 
     with sm.watch(net, **options) as watched:
         for part in torch.as_tensor(x).split(batches):
             net(part)
-    return watched.alignments() if what == "alignments" else watched.dimension()
+    if what == "alignments":
+        return watched.alignments()
+    found = [x.layer if finite else x.law for x in watched.dimension().values()]
+    values, stderr = ([getattr(x, name) for x in found] for name in ("value", "stderr"))
+    return SimpleNamespace(values=values, stderr=stderr)
 
 
 def gradient(function):
@@ -193,7 +198,9 @@ CALLS = {
     ),
     "watch": watch,
     "record": lambda net, x, **o: sm.record(net, inputs=x, **o).values,
-    "differentiable_dimension": gradient(lambda x, **o: 1 / sm.inverse_dimension(x, **o)),
+    "differentiable_dimension": gradient(
+        lambda x, **o: 1 / sm.inverse_dimension(x, **o)
+    ),
     "all_cycles_gradient": gradient(lambda x, **o: sm.all_cycles(x, **o)),
 }
 

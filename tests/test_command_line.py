@@ -526,6 +526,10 @@ def test_groups(tmp_path, capsys):
     found = answer(capsys, a, "--n-max", 2, "--weights", tmp_path / "w.txt")
     expected = estimate(PHI, 2, row_weights=np.arange(1, 21), random_state=0).values
     np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
+    counts = np.random.default_rng(1).poisson(5.0, (20, 25))
+    np.save(tmp_path / "counts.npy", counts)
+    found = answer(capsys, tmp_path / "counts.npy", "--n-max", 2, "--noise", "poisson")
+    np.testing.assert_allclose(found["values"], estimate(counts, 2, noise="poisson").values)
     assert "g.txt: the row_weights" in reason(capsys, a, "--weights", tmp_path / "g.txt")
 
 

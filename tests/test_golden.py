@@ -16,7 +16,7 @@ EVERYTHING = None
 #: name of the call, fields, reason
 CHANGED = [
     ("", {"dimension", "dimension_stderr"}, "the dimension is derived from its reciprocal"),
-    ("^(participation_ratio|renyi_dimension|dimension_sweep)", DERIVED, "likewise"),
+    ("^(participation_ratio|renyi_dimension|dimension_sweep|watch)", DERIVED, "likewise"),
     ("^dimension_sweep", {"whole", "means"}, "likewise"),
     ("^differentiable_dimension", {"value", "gradient"}, "likewise, as a loss"),
     ("centred", ERRORS, "small centred matrices: each input is left out literally"),
@@ -58,10 +58,6 @@ REFUSED = {
     "first_moment_powers": "the paper's algorithms are in `teaching`",
     "participation_ratio of": "an estimate has its dimension()",
     "power_law of increasing": "one rule for usable orders: relative error below one half",
-    "watch dimension": "a watched layer has two dimensions, as it is and of the law behind",
-    "watch finite": "likewise",
-    "watch few": "likewise",
-    "watch positions": "likewise",
 }
 #: minutes of planning each: centred populations of order four, weights of order three
 SLOW = "population (14|100|40).*centred|weights.*centred|trials.*centred gaps"

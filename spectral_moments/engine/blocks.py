@@ -8,6 +8,7 @@ __all__ = ['MANY', 'BLOCKS', 'STATE', 'walk_block', 'unwalk_block', 'LaneSums', 
 
 # %% ../../nbs/22_blocks.ipynb #c61641b6
 import math
+from collections import Counter
 from typing import NamedTuple
 
 import numpy as np
@@ -136,7 +137,7 @@ def block_shares(
     n_max,  # highest order
 ):  # array (n_max, blocks): share of the choices of n that contain one given member
     "Of all choices of n from different blocks, those through one member of each block."
-    e, shares = elementary_symmetric(sizes, n_max), []
+    e, shares = elementary_symmetric(Counter(map(int, sizes)), n_max), []
     for size in map(int, sizes):
         without = [1]
         for k in range(1, n_max + 1):
@@ -240,7 +241,7 @@ def block_means(
         blocks = min(count, max(BLOCKS, 3 * n_max))
         edges.append(even_edges(count, blocks) if given is None else given)
         sizes.append(np.diff(edges[-1]))
-    ways = [elementary_symmetric(size, n_max)[1:] for size in sizes]
+    ways = [elementary_symmetric(Counter(size.tolist()), n_max)[1:] for size in sizes]
     scale = balance([a * b for a, b in zip(*ways)])
 
     def sums(pair):

@@ -4,7 +4,8 @@
 
 # %% auto #0
 __all__ = ['ONE', 'SMALL', 'set_partitions', 'moebius', 'cycle', 'canonical', 'graph_terms', 'split_cycle', 'Layout',
-           'word_patterns', 'WordWeights', 'word_weights', 'Units', 'elementary_symmetric', 'layout_of', 'word_means']
+           'word_patterns', 'WordWeights', 'word_weights', 'Units', 'elementary_symmetric', 'column_sums', 'measured',
+           'prepared', 'graph_labels', 'layout_of', 'word_means', 'means_from_sums']
 
 # %% ../../nbs/07_partitions.ipynb #316d5e96
 import itertools
@@ -29,7 +30,7 @@ from spectral_moments.engine.planner import (
     UnitSum,
     graph_sums,
 )
-from .sources import FEWEST, Means
+from .sources import FEWEST, Means, Pair
 
 # %% ../../nbs/07_partitions.ipynb #285735a7
 def set_partitions(
@@ -260,6 +261,7 @@ class Layout(NamedTuple):
     companions: str = ""  # of rows that stand alone in a centred cycle: "" for none,
     # "sized" for groups of unequal sizes, "seen" and "weighted" where entries are counted
     counted: bool = False  # whether entries are missing or have weights
+    about_mean: bool = True  # whether columns are shifted to sum to zero before centring
     trials: int = 1  # number of trials that can be told apart
     noisy: tuple = ()  # systems whose noise has a known law
 
@@ -372,8 +374,8 @@ def word_weights(
 ):  # `WordWeights`
     "Weights of graph sums that give the traces of words."
     terms, sums, positions, rows = [], defaultdict(Counter), [], []
-    options = dict(columns_sum_to_zero=layout.center and not layout.counted)
-    options.update(features=layout.features, grouped=layout.grouped)
+    zero = layout.center and layout.about_mean and not layout.counted
+    options = dict(columns_sum_to_zero=zero, features=layout.features, grouped=layout.grouped)
     options["binary"] = layout.companions == "seen"
     for number, word in enumerate(words):
         for weight, pattern in word_patterns(word, layout):
@@ -406,35 +408,38 @@ class Units(NamedTuple):
 
     size: int  # number of rows or columns
     groups: np.ndarray = None  # the number of the group of each; None: all are single
+    all_sizes: dict = None  # size -> number of units, if `groups` are only some of them
 
     @property
     def count(self):
         "Number of units."
-        return self.size if self.groups is None else int(self.groups.max()) + 1
+        return sum(self.sizes.values())
 
     @property
     def sizes(self):
-        "Number of rows or columns of each unit, whole numbers."
-        return [1] * self.size if self.groups is None else np.bincount(self.groups).tolist()
+        "How many units there are of each size, whole numbers."
+        if self.groups is None:
+            return {1: self.size}
+        return self.all_sizes or Counter(np.bincount(self.groups).tolist())
 
     def ways(self, positions):
         "Number of ways to choose so many rows of distinct units, in order."
-        if self.groups is None:
-            return math.perm(self.size, positions)
         return math.factorial(positions) * elementary_symmetric(self.sizes, positions)[-1]
 
     def chance(self, positions):
-        "The chance of each unit to hold one given of so many positions."
-        if self.groups is None or not positions:
-            return np.full(self.count, 1 / self.count)
-        sizes = self.sizes
-        e, found = elementary_symmetric(sizes, positions), []
-        for size in sizes:
+        "The chance of each unit at hand to hold one given of so many positions."
+        sizes, mine = self.sizes, [1] * self.size
+        if self.groups is not None:
+            mine = np.bincount(self.groups).tolist()
+        if not positions:
+            return np.full(len(mine), 1 / self.count)
+        e, found = elementary_symmetric(sizes, positions), {}
+        for size in set(mine):
             rest = 1  # the symmetric polynomial of the other sizes
             for degree in range(1, positions):
                 rest = e[degree] - size * rest
-            found.append(size * rest / (positions * e[-1]) if e[-1] else math.nan)
-        return np.array(found)
+            found[size] = size * rest / (positions * e[-1]) if e[-1] else math.nan
+        return np.array([found[size] for size in mine])
 
     def collect(self, shares):
         "Sums over the rows or columns of each unit, (words, units)."
@@ -444,14 +449,15 @@ class Units(NamedTuple):
 
 
 def elementary_symmetric(
-    sizes,  # whole numbers
+    sizes,  # dict: whole number -> how often it occurs
     highest,  # highest degree
 ):  # list of the polynomials of degree 0..highest, exact
     "Elementary symmetric polynomials: ways to choose from distinct groups."
-    e = [1] + [0] * highest
-    for size in sizes:
-        for k in range(highest, 0, -1):
-            e[k] += int(size) * e[k - 1]
+    powers = [sum(n * size**k for size, n in sizes.items()) for k in range(highest + 1)]
+    e = [1]
+    for k in range(1, highest + 1):  # Newton's identities
+        terms = ((-1) ** (j - 1) * e[k - j] * powers[j] for j in range(1, k + 1))
+        e.append(sum(terms) // k)
     return e
 
 # %% ../../nbs/07_partitions.ipynb #4883bfa3
@@ -463,18 +469,13 @@ def _leaving(system):
     return f"{system}'"
 
 
-def _named(pairs, both):
-    "The two arrays of each pair by label, one if its rows are left as they are entered."
+def _matrices(pairs):
+    "The matrices of all systems by label, ready to be summed."
     named = {}
     for system, pair in pairs.items():
-        named[system], leave = both(pair)
+        named[system] = pair.enter
         if pair.leave is not pair.enter:
-            named[_leaving(system)] = leave
-    return named
-
-
-def _ready(named):
-    "The same, ready to be summed together."
+            named[_leaving(system)] = pair.leave
     places = {backend(x) for x in named.values()}
     if len(places) > 1:  # what lives in different places meets in memory
         named = {label: to_numpy(x) for label, x in named.items()}
@@ -483,23 +484,76 @@ def _ready(named):
     return named
 
 
-def _shifted(matrices):
-    "Columns without their means over what was seen, which changes no centred sum."
-    shifted = {}
+def _counts(pair):
+    "A pair of counts, of ones where all is counted."
+    ones = pair.counts or (0 * pair.enter + 1.0,) * 2
+    return Pair(ones[0], ones[0] if pair.leave is pair.enter else ones[1])
+
+
+def column_sums(
+    matrices,  # dict: label -> matrix, and `Seen` labels of their counts
+):  # dict: label -> (sums over the rows, numbers of what was seen)
+    "What the means of columns are made of."
+    found = {}
     for label, x in matrices.items():
         count = matrices.get(Seen(label))
-        if isinstance(label, Seen):
-            shifted[label] = x
-        elif count is None:
-            shifted[label] = x - x.mean(0)
-        else:  # missing entries stay zero
-            total, weight = (count * x).sum(0), (count * count).sum(0)
-            shifted[label] = x - count * (total / (weight + (weight == 0)))
+        if count is not None:
+            found[label] = (count * x).sum(0), (count * count).sum(0)
+        elif not isinstance(label, Seen):
+            found[label] = x.sum(0), len(x)
+    return found
+
+
+def _shifted(matrices, sums):
+    "Columns without their means over what was seen, which changes no centred sum."
+    shifted = dict(matrices)
+    for label, (total, weight) in sums.items():
+        mean = total / (weight + (weight == 0))
+        count = matrices.get(Seen(label))  # missing entries stay zero
+        shifted[label] = matrices[label] - (mean if count is None else count * mean)
     return shifted
+
+
+def measured(
+    pairs,  # dict: system -> `Pair`
+    layout,  # `Layout`
+    graphs,  # of all words
+):  # dict: label -> matrix
+    "The matrices that graphs are made of, as measured."
+    matrices, asked = _matrices(pairs), graph_labels(graphs)
+    if layout.companions in ("seen", "weighted"):
+        counts = _matrices({system: _counts(pair) for system, pair in pairs.items()})
+        matrices |= {Seen(label): x for label, x in counts.items()}
+    for number in sorted({label.parts for label in asked if isinstance(label, Part)}):
+        for system, pair in pairs.items():
+            parts = enumerate(pair.parts(number))
+            matrices |= {Part(system, k, number): x for k, x in parts}
+    return matrices
+
+
+def prepared(
+    pairs,  # dict: system -> `Pair`
+    given,  # of `measured`
+    sums,  # `column_sums` of all rows; empty: the mean stays
+    graphs,  # of all words
+):  # (dict: label -> matrix, the same of what is counted, None: all)
+    "The matrices about their means, with unbiased powers, and what is counted of them."
+    matrices, counts = _shifted(given, sums), None
+    for label in (label for label in graph_labels(graphs) if isinstance(label, Power)):
+        pair = pairs[label.label]
+        matrices[label] = _unbiased_power(label, pair, given, matrices)
+    if any(pair.counts is not None for pair in pairs.values()):
+        counts = _matrices({system: _counts(pair) for system, pair in pairs.items()})
+        for label in matrices.keys() - counts.keys():
+            power = label.power if isinstance(label, Power) else 1
+            counts[label] = counts[label.label] ** power
+    return matrices, counts
 
 # %% ../../nbs/07_partitions.ipynb #79a7acc5
 @lru_cache(maxsize=64)
-def _labels(graphs):
+def graph_labels(
+    graphs,  # tuple of graphs
+):  # set
     "The labels of all matrices that graphs are made of."
     return {basic for graph in graphs for *_, label in graph for basic in _basic(label)}
 
@@ -524,31 +578,6 @@ def _unbiased_power(label, pair, given, matrices):
         total = total + math.comb(k, j) * (-shift) ** (k - j) * power
     return total * count**k
 
-# %% ../../nbs/07_partitions.ipynb #5f0f9895
-def _given(pairs, layout, graphs):
-    "The matrices of all labels, and what is counted of them, None for all."
-    asked, counts = _labels(graphs), None
-    matrices = _ready(_named(pairs, lambda pair: (pair.enter, pair.leave)))
-    if layout.counted:  # ones where all is counted
-        ones = lambda pair: pair.counts or (0 * pair.enter + 1.0,) * 2
-        counts = _ready(_named(pairs, ones))
-    if layout.companions in ("seen", "weighted"):
-        matrices |= {Seen(label): x for label, x in counts.items()}
-    for number in sorted({label.parts for label in asked if isinstance(label, Part)}):
-        for system, pair in pairs.items():
-            parts = enumerate(pair.parts(number))
-            matrices |= {Part(system, k, number): x for k, x in parts}
-    measured = matrices
-    matrices = _shifted(matrices) if layout.center else dict(matrices)
-    for label in (label for label in asked if isinstance(label, Power)):
-        pair = pairs[label.label]
-        matrices[label] = _unbiased_power(label, pair, measured, matrices)
-    if counts is not None:
-        for label in matrices.keys() - counts.keys():
-            power = label.power if isinstance(label, Power) else 1
-            counts[label] = counts[label.label] ** power
-    return matrices, counts
-
 # %% ../../nbs/07_partitions.ipynb #824aa3eb
 def layout_of(
     pairs,  # dict: system -> `Pair`
@@ -564,7 +593,7 @@ def layout_of(
     counted = any(pair.counts is not None for pair in pairs.values())
     if center and counted and "inputs" not in finite:
         companions = "seen" if all(pair.binary for pair in pairs.values()) else "weighted"
-    elif center and len(set(units["inputs"].sizes)) > 1:
+    elif center and len(units["inputs"].sizes) > 1:
         companions = "sized"
     named = [(s, spaces[s]) for s in pairs] + [(_leaving(s), spaces[s]) for s in two]
     return Layout(
@@ -575,8 +604,10 @@ def layout_of(
         tuple(kind for kind, of in units.items() if of.groups is not None),
         companions,
         counted,
-        min((pair.trials for pair in pairs.values()), default=1),
-        tuple(s for s, pair in pairs.items() if pair.noise is not None and s not in two),
+        trials=min((pair.trials for pair in pairs.values()), default=1),
+        noisy=tuple(
+            s for s, pair in pairs.items() if pair.noise is not None and s not in two
+        ),
     )
 
 # %% ../../nbs/07_partitions.ipynb #5a59b7f8
@@ -674,18 +705,36 @@ def word_means(
     spaces = spaces or _own_spaces(pairs)
     units = units or _single_units(pairs, spaces)
     layout = layout_of(pairs, spaces, center=center, population=population, units=units)
-    terms = _terms(words, layout, units)
-    matrices, counts = _given(pairs, layout, terms.graphs)
+    graphs = word_weights(words, layout).graphs
+    given = measured(pairs, layout, graphs)
+    both = prepared(pairs, given, column_sums(given) if center else {}, graphs)
     options = dict(features=layout.features)
     options["units"] = {kind: of.groups for kind, of in units.items()}
-    summed = lambda x, seeds: _in_memory(graph_sums(terms.graphs, x, seeds, **options))
+    total = lambda seeds, counts=False: _in_memory(
+        graph_sums(graphs, both[counts], seeds, **options)
+    )
+    precision = _precision(pairs, both[0])
+    return means_from_sums(words, layout, total, spaces, units, replicates, precision)
+
+
+def means_from_sums(
+    words,  # tuple of words
+    layout,  # `Layout`
+    total,  # function (sets of weights, counts=False) -> `GraphSums` in memory
+    spaces,  # dict: system -> kind of its columns
+    units,  # dict: kind -> `Units`
+    replicates,  # whether to give the estimates without each unit
+    precision,  # relative rounding of the entries
+):  # `Means`
+    "Means over all cycles of words, from the sums of their graphs."
+    terms = _terms(words, layout, units)
     counted, count = None, terms.possible
-    if counts is not None:
-        counted = summed(counts, terms.means if replicates and terms.single else ())
+    if layout.counted:
+        counted = total(terms.means if replicates and terms.single else (), counts=True)
         count, sizes = _combined(terms.means, counted.totals)
         count = np.where(np.array(count) > FEWEST * sizes, count, np.nan).astype(float)
     weights = terms.words @ np.nan_to_num(terms.means / count[:, None])
-    found = summed(matrices, weights if replicates else ())
+    found = total(weights if replicates else ())
     values, sizes = _combined(weights, found.totals)
     known = ~np.isnan(np.where(terms.words != 0, count, 0).sum(1))
     if backend(found.totals[0]) == "torch":  # with a gradient
@@ -694,21 +743,22 @@ def word_means(
         values = namespace(unknown).stack(values)
         return Means(values, rounding=np.finfo(float).eps * sizes)
     values = np.where(known, np.array(values, dtype=float), np.nan)
-    result = Means(values, rounding=np.where(known, _precision(pairs, matrices) * sizes, 0))
+    result = Means(values, rounding=np.where(known, precision * sizes, 0))
     if not replicates:
         return result
     each = np.array(_combined(terms.means, found.totals)[0], dtype=float) / count
-    if counts is not None and not terms.single:
+    if layout.counted and not terms.single:
         seeds = terms.words @ np.nan_to_num(terms.means * (each / count)[:, None])
-        counted = summed(counts, seeds)
+        counted = total(seeds, counts=True)
     without = {}
     for kind, of in units.items():
         visits = np.array([[_visits(word, kind, spaces)] for word in words], dtype=float)
         share, expected = _shares(terms, kind, of, visits, each, count, counted)
-        lost = visits + (center and kind == "inputs")  # a mean takes a second row
+        lost = visits + (layout.center and kind == "inputs")  # a mean takes a second row
         through = _through(found, kind, of)
-        without[kind] = _without(values[:, None], visits, lost, through, share, expected)
-    return result._replace(without=without)
+        some = visits, lost, through, share, expected
+        without[kind] = _without(values[:, None], of.count, *some)
+    return result._replace(without=without, noise=found.noise)
 
 # %% ../../nbs/07_partitions.ipynb #6f2f0131
 def _visits(word, kind, spaces):
@@ -736,9 +786,8 @@ def _shares(terms, kind, of, visits, each, count, counted):
     return visits * chance[0], visits * expected
 
 
-def _without(values, visits, lost, through, share, expected):
-    "The estimates without each unit, from the cycles through it."
-    N = share.shape[1]
+def _without(values, N, visits, lost, through, share, expected):
+    "The estimates without each of N units, from the cycles through it."
     rest = (1 - share) * (N - lost) / np.maximum(N - visits, 1)
     found = values - (through - expected) / np.where(rest > FEWEST, rest, np.nan)
     return np.where(visits == 0, values, found)

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SHORT', 'LONG', 'PASS', 'BLOCK', 'LARGEST', 'PLAIN', 'Node', 'Same', 'UnitSum', 'Sized', 'Part', 'Power', 'Seen',
-           'Sides', 'make_plan', 'GraphSums', 'graph_sums', 'plan_cost', 'plan_steps']
+           'Sides', 'make_plan', 'GraphSums', 'graph_sums', 'plan_cost', 'plan_steps', 'Open', 'matrix_of', 'open_sums']
 
 # %% ../../nbs/20_planner.ipynb #a138a89f
 import math
@@ -192,8 +192,8 @@ def _sum(table, refs):
 class _Network:
     "A graph whose vertices are being summed out."
 
-    def __init__(self, table, graph, block=None, fixed=None):
-        self.table, self.factors = table, []
+    def __init__(self, table, graph, block=None, fixed=None, keep=()):
+        self.table, self.factors, self.keep = table, [], keep
         self.links = defaultdict(lambda: defaultdict(list))
         self.weights = defaultdict(list)
         for first, second, label in graph:
@@ -233,7 +233,8 @@ def _contraction(net, v):
         left, right = _times(net.table, links[a][v]), _times(net.table, links[v][b])
         return _join(net.table, left, weights, right)
     (u,) = links[v]
-    if len(links[u]) == 1 and not weights and not net.weights.get(u):
+    last = len(links[u]) == 1 and u not in net.keep
+    if last and not weights and not net.weights.get(u):
         return _sum(net.table, links[u][v])
     return _apply(net.table, _times(net.table, links[u][v]), weights)
 
@@ -272,16 +273,19 @@ def _price(table, ref, known):
 
 # %% ../../nbs/20_planner.ipynb #22aad31a
 def _reduced(table, graph, known=frozenset(), **options):
-    "Reference to the sum of `graph`, or None if the three rules get stuck."
+    "The sum of `graph` over all vertices but those to keep; None if no rule applies."
     net, known = _Network(table, graph, **options), set(known)
     price = lambda v: _price(table, _contraction(net, v), known)
-    while net.links:
-        ready = [v for v in net.links if len(net.links[v]) <= 2]
+    while set(net.links) - set(net.keep):
+        ready = [v for v in net.links if len(net.links[v]) <= 2 and v not in net.keep]
         if not ready:
             return None
         v = min(ready, key=lambda v: (price(v), -table.given.size(v[0]), v))
         known |= _needed(table, [_sum_out(net, v)], known)
-    return _times(table, net.factors)
+    if not net.keep:
+        return _times(table, net.factors)
+    first, *second = net.keep
+    return _times(table, net.links[first][second[0]] if second else net.weights[first])
 
 # %% ../../nbs/20_planner.ipynb #a53d44d3
 def _cheapest(table, graph, known):
@@ -338,7 +342,8 @@ def _with_last_uses(table, order, loop, outputs):
     "The expressions of one loop, each with those that nothing needs after it."
     mine = [i for i in order if table.nodes[i].loop == loop]
     others = [i for i in order if table.nodes[i].loop != loop]
-    keep = {max(arg, ~arg) for i in others for arg in table.nodes[i].args}.union(outputs)
+    keep = {max(arg, ~arg) for i in others for arg in table.nodes[i].args}
+    keep = keep.union(max(ref, ~ref) for ref in outputs)
     # a later use replaces an earlier one
     last = {max(arg, ~arg): i for i in mine for arg in table.nodes[i].args}
     dropped = defaultdict(list)
@@ -463,6 +468,7 @@ class GraphSums(NamedTuple):
 
     totals: list  # the sum of each graph
     shares: list  # for each set of weights, by kind: sums of matrix times gradient
+    noise: object = None  # covariance of the weighted sums; None: they are exact
 
 
 def _seeds(plan, weights, loop):
@@ -483,7 +489,8 @@ def _turn_back(plan, loop, values, weights, outer, shares, own):
     first = next(i for i, _ in plan.steps[loop] if not plan.table.nodes[i].args)
     nothing = 0 * values[first].sum(0)  # of rows that are only seen
     own.append(found.pop(BLOCK, nothing))
-    for known, new in ((shares, found), (outer, given)):
+    outside = {key: x for key, x in given.items() if plan.table.nodes[key].loop != loop}
+    for known, new in ((shares, found), (outer, outside)):  # not by masks of this turn
         for key, x in new.items():
             _put(known, key, x)
 
@@ -618,3 +625,59 @@ def plan_steps(
     plan = make_plan(graphs, Sides(features, _long(lengths)))
     turns = {loop: len(_turns(loop, lengths)) if loop else 1 for loop in plan.steps}
     return sum(turns[loop] * len(steps) for loop, steps in plan.steps.items())
+
+# %% ../../nbs/20_planner.ipynb #a5e10002
+class Open(NamedTuple):
+    "A graph of which some columns, numbers 0 and 1, are not summed over."
+
+    edges: tuple  # (row, column, label)
+    legs: tuple = ()  # the kinds of these columns
+
+    def degree(self, leg=None):
+        "How many entries of the data its terms have; those of one open column."
+        mine = [e for e in self.edges if not isinstance(e[2], Same) and leg in (None, e[1])]
+        return sum(_degree(label) for _, _, label in mine)
+
+
+@lru_cache(maxsize=64)
+def _open_plan(graphs, sides):
+    "The plan to sum open graphs."
+    table, outputs = _Table(sides), []
+    for edges, legs in graphs:
+        keep = tuple((kind, leg) for leg, kind in enumerate(legs))
+        outputs.append(_reduced(table, edges, _needed(table, outputs), keep=keep))
+    order = sorted(_needed(table, outputs))
+    return _Plan(table, tuple(outputs), {(): _with_last_uses(table, order, (), outputs)})
+
+
+def matrix_of(
+    label,  # of an edge
+    matrices,  # dict: label -> matrix
+    units=None,  # dict: kind -> number of the unit of each row or column
+):  # matrix
+    "The matrix of a label, made if it is not given."
+    return _Given(matrices, units or {}).matrix(label)
+
+
+def open_sums(
+    graphs,  # tuple of `Open`
+    matrices,  # dict: label -> matrix, inputs by features
+    seeds=(),  # lists with the derivatives by all sums, or None for those not used
+    *,
+    features=(),  # as in `graph_sums`
+    units=None,  # likewise
+    long=("inputs",),  # the kinds that are not to be joined with themselves
+):  # (list of sums, for each list of derivatives the shares by kind)
+    "Sums of open graphs: numbers, vectors over columns, or matrices of two columns."
+    plan, values = _open_plan(graphs, Sides(features, long)), {}
+    given = _Given(matrices, units or {})
+    _run(plan, (), values, lambda op: given.matrix(op[1]), len(seeds) > 0)
+    found = [values[ref] if ref >= 0 else values[~ref].T for ref in plan.outputs]
+    shares = []
+    for row in seeds:
+        known = {}
+        for ref, seed in zip(plan.outputs, row, strict=True):
+            if seed is not None:
+                _put(known, max(ref, ~ref), seed if ref >= 0 else seed.T)
+        shares.append(_pull(plan, (), values, known))
+    return found, shares

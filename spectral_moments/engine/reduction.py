@@ -23,6 +23,7 @@ from .graphs import Units, layout_of, word_means, word_weights
 from .planner import plan_cost
 from ..teaching.naive_moments import naive_sums, plain_means
 from .sketch import sketch_means
+from .sums import KEPT, highest_order, row_plan, summed_means
 from ..errors import normal_units
 from .sources import Pair, View, gathered, ratio_means
 
@@ -132,6 +133,15 @@ def _all_cycles(systems, views, ask):
     )
 
 
+def _sums(systems, views, ask):
+    "The same from sums over rows, read in pieces."
+    known, lengths = layout(systems, ask.design)
+    if lengths["inputs"] <= KEPT:
+        return _all_cycles(systems, views, ask)
+    options = dict(layout=known, units=ask.design.units(systems))
+    return summed_means(systems, views, ask.words, replicates=ask.replicates, **options)
+
+
 def _seen_units(systems, views, design):
     "The `Units` of what the views show: pairs of rows, or of groups of these, are units."
     units, view = design.units(systems), next(iter(views.values()))
@@ -216,6 +226,13 @@ def _graph_cost(words, layout, lengths):
     return plan_cost(graphs, lengths, layout.features)
 
 
+def _sums_cost(words, layout, lengths):
+    "What sums over rows cost: a product of the columns for each matrix of them."
+    opens = row_plan(word_weights(words, layout).graphs, layout.features)[1]
+    P, Q = lengths["inputs"], max(n for kind, n in lengths.items() if kind != "inputs")
+    return float(sum(len(of.legs) == 2 for of in opens)) * (P + 3 * Q) * Q**2
+
+
 def _walk_cost(pace):
     "What a walk over all rows costs; `pace`: of matrix products over that of its loop."
     cost = lambda n, P, Q: 2.0 * pace * n * min(P, Q) ** 2 * max(P, Q)
@@ -239,6 +256,15 @@ FAMILIES = {
         ),
         backward=(*_HERE, "dask"),
         highest=5,
+        powers=False,
+        apart=("groups", "population", "noise"),
+    ),
+    "sums": Family(
+        _sums,
+        _sums_cost,
+        reach=highest_order,
+        backward=(*_HERE, "dask"),
+        highest=3,
         powers=False,
         apart=("groups", "population", "noise"),
     ),
@@ -457,7 +483,8 @@ def average(
             views += 1
         axes = _axes(sums, units, design.population(systems), views, paired)
         if noise is not None:
-            axes["probes"] = Axis(normal_units(noise / (run + 1) ** 2))
+            drawn = "probes" if family.noisy else "kept rows"
+            axes[drawn] = Axis(normal_units(noise / (run + 1) ** 2))
         values = total / xp.where(seen > 0, seen, math.nan)
         result = Reduced(values, axes, rounding)
         if advance:
@@ -530,9 +557,11 @@ def layout(
     lengths = {kind: of.size for kind, of in units.items()}
     known = np.ones(1)
     counts = None if design.complete(systems) else (known, known)
+    sides = [design.rows, *(system.columns for system in systems.values())]
+    binary = all(side.weights is None for side in sides)
     pairs = {
         name: Pair(known, known if s.source.shape[0] == 1 else -known, counts)._replace(
-            trials=s.source.shape[0], noise=s.noise
+            binary=binary, trials=s.source.shape[0] if counts is None else 1, noise=s.noise
         )
         for name, s in systems.items()
     }

@@ -6,6 +6,8 @@
 __all__ = ['LANE_BYTES', 'lane_weights', 'sketch_means']
 
 # %% ../../nbs/23_sketch.ipynb #9c42201b
+from collections import Counter
+
 import numpy as np
 
 from .arrays import computed, namespace, to_numpy
@@ -74,7 +76,7 @@ def sketch_means(
     edges = even_edges(Q, min(Q, max(BLOCKS if Q < 128 else BLOCKS // 2, 3 * n_max)))
     slices = [slice(int(a), int(b)) for a, b in zip(row_edges, row_edges[1:])]
     sizes = np.diff(row_edges), np.diff(edges)
-    ways = (elementary_symmetric(size, n_max)[1:] for size in sizes)
+    ways = (elementary_symmetric(Counter(size.tolist()), n_max)[1:] for size in sizes)
     scale = balance([a * b for a, b in zip(*ways)])
     options = range(len(slices)), edges, n_max, rng, rank, n_probes
     part = lambda a: view.pair(source, slices[a])

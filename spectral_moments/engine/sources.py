@@ -62,7 +62,9 @@ def gathered(
         return pair
     first, second = computed(pair.enter, pair.leave)
     counts = None if pair.counts is None else computed(*pair.counts)
-    return Pair(first, first if pair.leave is pair.enter else second, counts)
+    leave = first if pair.leave is pair.enter else second
+    parts = pair.parts and (lambda number: computed(*pair.parts(number)))
+    return pair._replace(enter=first, leave=leave, counts=counts, parts=parts)
 
 
 class Means(NamedTuple):
@@ -153,11 +155,22 @@ class Noise(NamedTuple):
             found = found * (self.parameter**power / math.perm(self.parameter, power))
         return found
 
+    def variance(self, x):
+        "An unbiased estimate of the variance of each entry, in the units of the source."
+        if self.law == "gaussian":
+            given = np.asarray(self.parameter) * self.unit**2
+            return 0.0 * x + namespace(x).asarray(given)
+        found = x * self.unit
+        if self.law == "binomial":
+            return found * (self.parameter - x / self.unit) / max(self.parameter - 1, 1)
+        return found
+
     def part(self, axis, keep):
         "The same for some rows (axis 1) or some columns (axis 2)."
         if np.ndim(self.parameter) <= 2 - axis:
             return self
-        return self._replace(parameter=np.take(self.parameter, keep, axis=axis - 3))
+        given = np.asarray(self.parameter)
+        return self._replace(parameter=given[keep] if axis == 1 else given[..., keep])
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +185,13 @@ class View:
     row_edges: np.ndarray = None  # where groups of rows begin and end; None: no groups
     column_edges: np.ndarray = None  # where groups of columns begin and end
     noise: Callable = None  # unbiased powers of entries whose noise has a known law
+
+    def part(self, rows):
+        "The same for some rows, given by themselves."
+        weights = self.weights
+        if weights is not None and weights[0] is not None:
+            weights = weights[0][rows], weights[1]
+        return replace(self, weights=weights, noise=self.noise and self.noise.part(1, rows))
 
     def shape(self, source):
         "Number of rows and columns of the pair."

@@ -33,6 +33,18 @@ def _population(text):
     return int(text)
 
 
+def _law(text):
+    "A law of noise: poisson, binomial:N or a variance."
+    name, colon, draws = text.lower().partition(":")
+    if name == "poisson" and not colon:
+        return name
+    try:
+        return ("binomial", int(draws)) if name == "binomial" else float(text)
+    except ValueError:
+        known = "neither 'poisson', 'binomial:N' nor a variance"
+        raise argparse.ArgumentTypeError(f"{text!r} is {known}") from None
+
+
 _SWITCH = argparse.BooleanOptionalAction  # --center and --no-center
 _SIZES = "how many there are in all: a number, 'all' if all were measured, or 'inf'"
 OPTIONS = {  # argument of the library: (flag, options of argparse)
@@ -41,6 +53,10 @@ OPTIONS = {  # argument of the library: (flag, options of argparse)
     "population": (
         "--population",
         dict(nargs=2, type=_population, metavar=("INPUTS", "FEATURES"), help=_SIZES),
+    ),
+    "noise": (
+        "--noise",
+        dict(type=_law, metavar="LAW", help="poisson, binomial:N or a variance; one trial"),
     ),
     "column_groups": ("--column-groups", dict(metavar="FILE", help="labels of features")),
     "column_weights": ("--column-weights", dict(metavar="FILE", help="of features")),
@@ -199,7 +215,7 @@ def _batches(arguments):
 def _streamed(arguments, n_max, options):
     "The estimate of a stream of the rows."
     center, seed = options.pop("center"), options.pop("random_state")
-    jobs = options.pop("n_jobs", None)
+    options.pop("n_jobs", None)  # sums over rows use the threads of BLAS
     if options:
         flag = OPTIONS[next(iter(options))][0]
         raise ValueError(f"--stream: leave out {flag}, which needs all rows")
@@ -209,7 +225,7 @@ def _streamed(arguments, n_max, options):
         raise ValueError(f"{_names(arguments)[0]}: has no rows")
     about = dict(n_max=n_max, center=center, seed=seed, features=first.shape[-1])
     about["data"] = hashlib.sha256(first[..., :1, :].astype(float).tobytes()).hexdigest()
-    stream, start, saved = _begun(arguments.checkpoint, about, jobs), 0, time.monotonic()
+    stream, start, saved = _begun(arguments.checkpoint, about, first), 0, time.monotonic()
     try:
         for batch in chain([first], batches):
             stream.update(batch[..., max(stream.n_rows - start, 0) :, :])
@@ -223,15 +239,15 @@ def _streamed(arguments, n_max, options):
     return stream.estimate()
 
 # %% ../../nbs/27_command_line.ipynb #28e48acb
-def _begun(path, about, jobs):
+def _begun(path, about, first):
     "A new stream, or the one of a checkpoint of the same data and options."
-    from spectral_moments.engine.stream import Stream
+    from spectral_moments.engine.stream import Stream, origin_of
 
     if not path or not os.path.exists(path):
-        sizes, seed = (about["features"], about["n_max"]), about["seed"]
-        options = dict(center=about["center"], mergeable=False, random_state=seed)
-        return Stream(*sizes, n_jobs=jobs, **options)
-    stream = Stream.load(path, n_jobs=jobs)
+        options = dict(center=about["center"], random_state=about["seed"])
+        options["origin"] = origin_of(first)
+        return Stream(about["features"], about["n_max"], **options)
+    stream = Stream.load(path)
     try:
         with zipfile.ZipFile(path) as archive:
             known = dict(json.loads(archive.comment))
@@ -260,7 +276,8 @@ def _estimate(arguments):
     if arguments.plot:
         _check_plot(arguments.plot)
     options, data = _options(arguments), None
-    n_max = options.pop("n_max", 2 if arguments.dimension else 4)
+    usual = 2 if arguments.dimension else 3 if arguments.stream else 4
+    n_max = options.pop("n_max", usual)
     if arguments.stream:
         with _about(arguments):
             result = _streamed(arguments, n_max, options)
@@ -315,13 +332,13 @@ def _about(arguments):
 # %% ../../nbs/27_command_line.ipynb #7dbddfa6
 def _align(arguments):
     "Carry out `spectral-moments align`."
-    from dataclasses import replace
+    from spectral_moments.similarity import alignments
 
-    from spectral_moments.similarity import alignment
-
-    shared = dict(shared_features=True) if arguments.shared_features else {}
-    result = alignment(*_loaded(arguments), **shared, **_options(arguments))
-    result = replace(result, names=tuple(_names(arguments)))
+    first, second = _names(arguments)
+    second += " (again)" if second == first else ""
+    systems = dict(zip((first, second), _loaded(arguments)))
+    options = _options(arguments) | dict(shared_features=arguments.shared_features)
+    result = alignments(systems, **options)[first, second]
     _print(json.dumps(result.to_dict(), indent=1) if arguments.json else str(result))
 
 # %% ../../nbs/27_command_line.ipynb #e5e15c22
@@ -330,8 +347,6 @@ def _in_flags(error, arguments):
     tables = SIMULATION if arguments.command == "simulate" else READING | OPTIONS
     words = {name: flag for name, (flag, _) in tables.items()} | {"phi": "the array"}
     words |= {"shared_features": "--shared-features", "kernel_cov": "--scale"}
-    if arguments.command == "align":
-        words |= dict(zip(("phi", "psi"), _names(arguments)))
     name = getattr(error, "argument", None)
     if name not in words:
         return str(error)

@@ -116,7 +116,7 @@ def participation_ratio(
 
 
 def plot_dimensions(
-    est: Estimate,
+    est: Estimate,  # of at least two orders
     ax=None,  # matplotlib axes; None makes new ones
     *,
     n_max: int = None,  # highest order; None: the last usable one

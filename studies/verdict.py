@@ -1,0 +1,219 @@
+"""Are two systems related? How often tests say so when they are not, and when they are.
+
+Writes results/verdict.json: rejections at the level .05 of the permutation test of the
+unbiased numerator, of plain centred kernel alignment and of Student's test of the value, on
+eight pairs of unrelated systems and on related ones; the largest of many pairs with and
+without the winner's bias; and the corrected alignment at 20 units and a steep spectrum.
+"""
+
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
+
+import math
+from functools import partial
+
+import numpy as np
+
+import spectral_moments as sm
+from spectral_moments.processes import LinearPair
+from spectral_moments.similarity import plain_alignment
+
+SEED = 2036
+SETTINGS = {
+    "type_one": {"n_matrices": 800, "n_permutations": 199, "inputs": 30},
+    "power": {"n_matrices": 300, "alignments": [0.02, 0.05, 0.1, 0.2], "inputs": 30},
+    "best": {"n_matrices": 80, "layers": 6, "inputs": 60, "features": 20, "truth": 0.5},
+    "remainder": {
+        "n_matrices": 400,
+        "dim": 10,
+        "shape": [100, 20, 20],
+        "exponents": [0, 1, 2],
+    },
+}
+LEVEL = 0.05
+
+
+# --- eight pairs of unrelated systems -----------------------------------------------------
+
+
+def linear(rng, P):
+    "Few dimensions, a flat spectrum."
+    return *LinearPair(3, math.pi / 2, exponent=0).sample(P, 20, 30, rng), {}
+
+
+def steep(rng, P):
+    "A steep spectrum and a large mean."
+    return *LinearPair(20, math.pi / 2, exponent=1.5, mean=5).sample(P, 12, 40, rng), {}
+
+
+def fourier(rng, P):
+    "Random Fourier features of different inputs."
+    phi, psi = (sm.RBF(2).sample(P, Q, random_state=rng) for Q in (15, 25))
+    return phi, psi, {}
+
+
+def heavy(rng, P):
+    "Responses with heavy tails over inputs."
+    pair = LinearPair(4, math.pi / 2).sample(P, 20, 20, rng)
+    return *(rng.standard_t(3, (P, 1)) * x for x in pair), {}
+
+
+def counts(rng, P):
+    "Sparse counts with unequal rates."
+    rates = [rng.gamma(0.3, 2, (P, 1)) * rng.gamma(0.5, 1, Q) for Q in (20, 30)]
+    return *(rng.poisson(rate).astype(float) for rate in rates), {}
+
+
+def movies(rng, P):
+    "Five alike frames of each movie; the movies are groups."
+    n = max(P // 5, 6)
+    phi, psi = LinearPair(5, math.pi / 2).sample(n, 20, 20, rng)
+    near = [np.repeat(x, 5, axis=0) for x in (phi, psi)]
+    near = [x + 0.2 * rng.standard_normal(x.shape) for x in near]
+    return *near, {"groups": np.repeat(np.arange(n), 5)}
+
+
+def sessions(rng, P):
+    "Three sessions with other means in both systems; orders change within them."
+    session = np.arange(P) % 3
+    phi, psi = LinearPair(5, math.pi / 2).sample(P, 20, 20, rng)
+    phi, psi = (x + rng.standard_normal((3, x.shape[1]))[session] for x in (phi, psi))
+    return phi, psi, {"within": session}
+
+
+def noisy(rng, P):
+    "Two trials, with noise that both systems share."
+    shared = rng.standard_normal((2, P, 2))
+    phi, psi = LinearPair(5, math.pi / 2).sample(P, 20, 20, rng)
+    return *(x + shared @ rng.standard_normal((2, x.shape[1])) for x in (phi, psi)), {}
+
+
+UNRELATED = (linear, steep, fourier, heavy, counts, movies, sessions, noisy)
+
+
+def plain_p_value(phi, psi, count, rng):
+    "The permutation test of plain centred kernel alignment."
+    given = plain_alignment(phi, psi)
+    null = [plain_alignment(phi, psi[rng.permutation(len(psi))]) for _ in range(count)]
+    return (1 + sum(x >= given - 1e-12 for x in null)) / (1 + count)
+
+
+def unrelated(process, settings, seed, index):
+    "p-values of one draw: permutation test, and Student's test of the value."
+    rng = np.random.default_rng([*seed, index])
+    phi, psi, options = process(rng, settings["inputs"])
+    within = options.pop("within", None)
+    found = sm.alignment(phi, psi, **options)
+    count = settings["n_permutations"]
+    test = found.permutation_test(count, within=within, random_state=rng)
+    return [test.p_value, found.p_value()]
+
+
+def related(pair, settings, seed, index):
+    "p-values of one draw: permutation test, plain alignment, Student's test."
+    rng = np.random.default_rng([*seed, index])
+    phi, psi = pair.sample(settings["inputs"], 15, 15, rng)
+    found = sm.alignment(phi, psi)
+    test = found.permutation_test(199, random_state=rng)
+    return [test.p_value, plain_p_value(phi, psi, 199, rng), found.p_value()]
+
+
+def rejections(p_values):
+    "Share of p-values up to the level, and its error; unknown ones reject nothing."
+    share = np.mean(np.array(p_values, dtype=float) <= LEVEL, axis=0)
+    error = np.sqrt(np.maximum(share * (1 - share), 1e-4) / len(p_values))
+    return {"share": share.tolist(), "error": error.tolist()}
+
+
+def type_one(run):
+    "Rejections of unrelated systems."
+    settings, found = run.settings["type_one"], {}
+    for k, process in enumerate(UNRELATED):
+        one, name = (
+            partial(unrelated, process, settings, [run.seed, 1, k]),
+            process.__name__,
+        )
+        found[name] = rejections(run.repeat(name, one, settings["n_matrices"]))
+    return found
+
+
+def power(run):
+    "Rejections of related systems."
+    settings, found = run.settings["power"], []
+    for k, truth in enumerate(settings["alignments"]):
+        pair = LinearPair(20, math.acos(math.sqrt(truth)))
+        one = partial(related, pair, settings, [run.seed, 2, k])
+        drawn = run.repeat(f"alignment {truth}", one, settings["n_matrices"])
+        found.append({"truth": truth} | rejections(drawn))
+    return found
+
+
+def winner(settings, seed, index):
+    "One draw of layers that are equally like an area: the largest, and without its bias."
+    rng, P, Q = (
+        np.random.default_rng([*seed, index]),
+        settings["inputs"],
+        settings["features"],
+    )
+    features = lambda x: x @ rng.standard_normal((10, Q))
+    seen, truth = rng.standard_normal((P, 10)), settings["truth"]
+    layers = {
+        f"layer {k}": features(
+            math.sqrt(truth) * seen + math.sqrt(1 - truth) * rng.standard_normal((P, 10))
+        )
+        for k in range(settings["layers"])
+    }
+    found = sm.alignments({**layers, "area": features(seen)})
+    best = found.best("area", random_state=rng)
+    largest = max(found[pair].value for pair in found.pairs("area"))
+    return [largest, best.value, best.stderr]
+
+
+def best(run):
+    "The largest of many alignments that are the same."
+    settings = run.settings["best"]
+    one = partial(winner, settings, [run.seed, 3])
+    drawn = np.array(run.repeat("best", one, settings["n_matrices"]), dtype=float)
+    names, error = ("largest", "best", "stderr"), drawn.std(0, ddof=1)
+    summary = {"mean": drawn.mean(0), "sd": error, "se": error / math.sqrt(len(drawn))}
+    return {
+        name: {key: float(x[k]) for key, x in summary.items()}
+        for k, name in enumerate(names)
+    }
+
+
+def corrected(pair, settings, seed, index):
+    "One draw: the corrected value, the plain ratio, the error."
+    rng = np.random.default_rng([*seed, index])
+    found = sm.alignment(*pair.sample(*settings["shape"], rng))
+    return [found.value, found.ratio, found.stderr]
+
+
+def remainder(run):
+    "The corrected alignment at few units and steep spectra."
+    settings, found = run.settings["remainder"], []
+    for k, exponent in enumerate(settings["exponents"]):
+        pair = LinearPair(settings["dim"], math.pi / 4, exponent=exponent)
+        one = partial(corrected, pair, settings, [run.seed, 4, k])
+        drawn = run.repeat(f"exponent {exponent}", one, settings["n_matrices"])
+        drawn = np.array(drawn, dtype=float)
+        drawn = drawn[np.isfinite(drawn).all(axis=1)]
+        mean, sd = drawn.mean(0), drawn.std(0, ddof=1)
+        part = {"exponent": exponent, "truth": pair.alignment(), "draws": len(drawn)}
+        part |= {"corrected": mean[0], "ratio": mean[1], "stderr": mean[2], "sd": sd[0]}
+        found.append(part | {"se": sd[0] / math.sqrt(len(drawn))})
+    return found
+
+
+def measure(run):
+    "All parts."
+    parts = (type_one, power, best, remainder)
+    return {part.__name__: part(run) for part in parts}
+
+
+if __name__ == "__main__":
+    from common import main
+
+    small = {name: {"n_matrices": 3} for name in SETTINGS}
+    raise SystemExit(main(__file__, __doc__, measure, SETTINGS, SEED, quick=small))
