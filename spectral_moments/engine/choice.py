@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['KEPT', 'LARGEST', 'ALIASES', 'SPEED', 'LEAST', 'MOST', 'PRODUCTS', 'ERRORS', 'WIDEST', 'CHEAP', 'ROUNDS', 'TOLERANCE',
-           'LOST', 'NEGLIGIBLE', 'LITERAL', 'OVERHEAD', 'FLIPS', 'STEP', 'choose', 'every_cycle', 'Plan', 'plan',
-           'lost_words', 'reduce_planned', 'without_unit', 'literal_axes', 'trial_axis', 'sampled_axes',
+           'LOST', 'NEGLIGIBLE', 'LITERAL', 'MANY', 'OVERHEAD', 'FLIPS', 'STEP', 'choose', 'every_cycle', 'Plan',
+           'plan', 'lost_words', 'reduce_planned', 'without_unit', 'literal_axes', 'trial_axis', 'sampled_axes',
            'axes_from_sample']
 
 # %% ../../nbs/98_choice.ipynb #b7ff3e58
@@ -338,7 +338,8 @@ def reduce_planned(
     return found, names, lost
 
 # %% ../../nbs/98_choice.ipynb #43fc36ec
-LITERAL = SPEED / 2  # price of all deletions up to which each is made
+LITERAL = SPEED / 8  # price of all deletions up to which each is made
+MANY = 100  # units of one kind from which the derivative is exact enough
 OVERHEAD = SPEED / 100_000  # of one operation, however small
 
 
@@ -380,6 +381,8 @@ def _affordable(systems, words, design, kinds):
     "Those of the words, the short ones first, for which all deletions are cheap enough."
     known, lengths = layout(systems, design)
     units = design.units(systems)
+    if max((units[kind].count for kind in kinds), default=0) > MANY:
+        return ()
     deletions = sum(units[kind].count for kind in kinds)
     trials = max(system.source.shape[0] for system in systems.values())
     deletions *= len(trial_splits(trials, _DRAWS()))
