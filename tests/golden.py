@@ -198,9 +198,7 @@ CALLS = {
     ),
     "watch": watch,
     "record": lambda net, x, **o: sm.record(net, inputs=x, **o).values,
-    "differentiable_dimension": gradient(
-        lambda x, **o: 1 / sm.inverse_dimension(x, **o)
-    ),
+    "differentiable_dimension": gradient(lambda x, **o: 1 / sm.inverse_dimension(x, **o)),
     "all_cycles_gradient": gradient(lambda x, **o: sm.all_cycles(x, **o)),
 }
 

@@ -19,12 +19,12 @@ from conftest import RESULTS, ROOT
 from scipy.optimize import linprog
 
 import spectral_moments as sm
-from spectral_moments.teaching.cycles import mean_over_increasing, second_moment
 from spectral_moments.engine.graphs import word_means
+from spectral_moments.engine.sources import Pair
+from spectral_moments.teaching.cycles import mean_over_increasing, second_moment
+from spectral_moments.teaching.paper_algorithms import algorithm_a1, algorithm_a2
 from spectral_moments.teaching.rbf_spectrum import hermite_functions
 from spectral_moments.teaching.recursion import algorithm_1, cumulative
-from spectral_moments.engine.sources import Pair
-from spectral_moments.teaching.paper_algorithms import algorithm_a1, algorithm_a2
 from spectral_moments.teaching.variance import (
     chebyshev_radius,
     cycle_variance,

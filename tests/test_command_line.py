@@ -16,8 +16,8 @@ import pytest
 from conftest import ROOT, peak_memory, python
 from scipy.io import savemat
 
-from spectral_moments.engine.stream import origin_of
 from spectral_moments import Linear, Stream, __version__, all_cycles, estimate, naive
+from spectral_moments.engine.stream import origin_of
 from spectral_moments.io import command_line, files
 from spectral_moments.io.command_line import main
 from spectral_moments.io.files import load_matrix

@@ -375,7 +375,9 @@ def word_weights(
     "Weights of graph sums that give the traces of words."
     terms, sums, positions, rows = [], defaultdict(Counter), [], []
     zero = layout.center and layout.about_mean and not layout.counted
-    options = dict(columns_sum_to_zero=zero, features=layout.features, grouped=layout.grouped)
+    options = dict(
+        columns_sum_to_zero=zero, features=layout.features, grouped=layout.grouped
+    )
     options["binary"] = layout.companions == "seen"
     for number, word in enumerate(words):
         for weight, pattern in word_patterns(word, layout):
@@ -694,7 +696,7 @@ def word_means(
     pairs,  # dict: system -> `Pair` of matrices with the same rows
     words,  # tuple of words, tuples of systems
     *,
-    spaces=None,  # dict: system -> kind of its columns, distinct within a kind; None: of one
+    spaces=None,  # dict: system -> kind of its columns, distinct in a kind; None: of one
     # system "features", of several all apart
     units=None,  # dict: kind -> `Units`; None: single rows and columns
     population=None,  # dict: kind -> size of a finite population

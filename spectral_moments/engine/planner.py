@@ -686,7 +686,7 @@ def open_sums(
     features=(),  # as in `graph_sums`
     units=None,  # likewise
     long=("inputs",),  # the kinds that are not to be joined with themselves
-    outside=(),  # graphs whose sums are not needed: the shares of their open columns are left
+    outside=(),  # graphs whose sums are not needed: shares of their open columns are left
 ):  # (list of sums, for each list of derivatives the shares by kind)
     "Sums of open graphs: numbers, vectors over columns, or matrices of two columns."
     plan, values = _open_plan(graphs, Sides(features, long)), {}

@@ -347,7 +347,9 @@ def _piece_shares(work, piece, *blocks):
 def _added(parts):
     "Sums of several pieces together."
     if isinstance(parts[0], dict):
-        return {label: tuple(map(sum, zip(*(p[label] for p in parts)))) for label in parts[0]}
+        return {
+            label: tuple(map(sum, zip(*(p[label] for p in parts)))) for label in parts[0]
+        }
     return [sum(same) for same in zip(*parts)]
 
 # %% ../../nbs/38_sums.ipynb #38500014
