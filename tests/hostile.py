@@ -88,7 +88,7 @@ def exact_blocks(pair, n_max, row_edges, edges):
         return [Fraction(s, 2 ** (2 * n * shift)) for n, s in enumerate(found, 1)]
 
     if pair.counts is None:
-        ways = (elementary_symmetric(np.diff(e), n_max)[1:] for e in (row_edges, edges))
+        ways = (elementary_symmetric(Counter(np.diff(e).tolist()), n_max)[1:] for e in (row_edges, edges))
         counts = [a * b for a, b in zip(*ways)]
     else:
         counts = sums(*pair.counts)

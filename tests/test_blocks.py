@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -65,7 +66,7 @@ def test_direct_sum(data):
     for n in range(1, n_max + 1):
         total, number = direct(enter, leave, n, *edges)
         np.testing.assert_allclose(found.values[n - 1], total / number, rtol=1e-12)
-    ways = [elementary_symmetric(s, n_max) for s in sizes]
+    ways = [elementary_symmetric(Counter(s), n_max) for s in sizes]
     assert [a * b for a, b in zip(*ways)][n_max] == number
 
 
@@ -162,7 +163,7 @@ def test_shares_of_choices():
         chosen = [
             c for c in itertools.combinations(members, n) if len({b for b, _ in c}) == n
         ]
-        assert elementary_symmetric(sizes, 3)[n] == len(chosen)
+        assert elementary_symmetric(Counter(sizes), 3)[n] == len(chosen)
         shares = [sum((b, 0) in c for c in chosen) / len(chosen) for b in range(3)]
         np.testing.assert_allclose(block_shares(sizes, 3)[n - 1], shares, rtol=1e-14)
 

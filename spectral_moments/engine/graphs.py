@@ -30,7 +30,7 @@ from spectral_moments.engine.planner import (
     UnitSum,
     graph_sums,
 )
-from .sources import FEWEST, Means, Pair
+from .sources import FEWEST, Means
 
 # %% ../../nbs/07_partitions.ipynb #285735a7
 def set_partitions(
@@ -471,13 +471,13 @@ def _leaving(system):
     return f"{system}'"
 
 
-def _matrices(pairs):
-    "The matrices of all systems by label, ready to be summed."
+def _ready(pairs, both):
+    "Two arrays of each pair by label, or one if its rows are left as they are entered."
     named = {}
     for system, pair in pairs.items():
-        named[system] = pair.enter
+        named[system], leave = both(pair)
         if pair.leave is not pair.enter:
-            named[_leaving(system)] = pair.leave
+            named[_leaving(system)] = leave
     places = {backend(x) for x in named.values()}
     if len(places) > 1:  # what lives in different places meets in memory
         named = {label: to_numpy(x) for label, x in named.items()}
@@ -486,10 +486,14 @@ def _matrices(pairs):
     return named
 
 
-def _counts(pair):
-    "A pair of counts, of ones where all is counted."
-    ones = pair.counts or (0 * pair.enter + 1.0,) * 2
-    return Pair(ones[0], ones[0] if pair.leave is pair.enter else ones[1])
+def _matrices(pairs):
+    "The matrices of all systems by label, ready to be summed."
+    return _ready(pairs, lambda pair: (pair.enter, pair.leave))
+
+
+def _counts(pairs):
+    "Their counts, of ones where all is counted."
+    return _ready(pairs, lambda pair: pair.counts or (0 * pair.enter + 1.0,) * 2)
 
 
 def column_sums(
@@ -524,7 +528,7 @@ def measured(
     "The matrices that graphs are made of, as measured."
     matrices, asked = _matrices(pairs), graph_labels(graphs)
     if layout.companions in ("seen", "weighted"):
-        counts = _matrices({system: _counts(pair) for system, pair in pairs.items()})
+        counts = _counts(pairs)
         matrices |= {Seen(label): x for label, x in counts.items()}
     for number in sorted({label.parts for label in asked if isinstance(label, Part)}):
         for system, pair in pairs.items():
@@ -545,7 +549,7 @@ def prepared(
         pair = pairs[label.label]
         matrices[label] = _unbiased_power(label, pair, given, matrices)
     if any(pair.counts is not None for pair in pairs.values()):
-        counts = _matrices({system: _counts(pair) for system, pair in pairs.items()})
+        counts = _counts(pairs)
         for label in matrices.keys() - counts.keys():
             power = label.power if isinstance(label, Power) else 1
             counts[label] = counts[label.label] ** power
