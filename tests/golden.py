@@ -290,7 +290,7 @@ def made(spec):
         return result(spec)
     if "moments" in spec:
         m, *errors = (np.array(x) for x in spec.values())
-        return SimpleNamespace(values=m, stderr=errors[0], covariance=None) if errors else m
+        return sm.from_moments(m, *errors) if errors else m
     if "sizes" in spec:
         return network(**spec)
     spec = dict(spec)

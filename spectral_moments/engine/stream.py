@@ -223,7 +223,7 @@ class Stream:
             raise ArgumentError("rows", "rows have entries above 1e150; divide all rows")
         exponent, number = unit_exponent(largest, squares, max(seen, 1)), trials.shape[1]
         work, view = _work(self, kind, exponent), _view(kind[0])
-        step = max(1, STRIP // (32 * trials[:, 0].size))
+        step = max(1, STRIP // (128 * trials[:, 0].size))
         parts = [slice(k, k + step) for k in range(0, number, step)]
         if groups is not None:
             parts = cut_rows(groups, max(256, self.n_features))
