@@ -7,7 +7,7 @@ import torch
 from common import Report, by, in_turn, sized
 
 import spectral_moments as sm
-from spectral_moments.networks import differentiable_dimension
+from spectral_moments.networks import inverse_dimension
 
 
 def network(width):
@@ -35,10 +35,10 @@ def steps(model, x, y, count, watched):
     return watch if watched else train
 
 
-def naive_dimension(phi):
-    "The naive participation ratio, in plain torch."
+def naive_inverse(phi):
+    "One over the naive participation ratio, in plain torch."
     gram = phi.T @ phi if phi.shape[1] <= phi.shape[0] else phi @ phi.T
-    return gram.diagonal().sum() ** 2 / (gram * gram).sum()
+    return (gram * gram).sum() / gram.diagonal().sum() ** 2
 
 
 def gradient(loss, phi):
@@ -69,7 +69,7 @@ def main():
     )
     for shape in sized(((128, 128), (256, 512)), ((16, 16),)):
         phi = torch.randn(shape, requires_grad=True)
-        losses = (naive_dimension, differentiable_dimension)
+        losses = (naive_inverse, inverse_dimension)
         theirs, ours = in_turn([gradient(loss, phi) for loss in losses], 60)
         report.row(
             "the unbiased, centred dimension as a loss, over the naive ratio",

@@ -157,8 +157,8 @@ def design_notes(
     few = [s.source.shape[0] for s in systems.values() if 1 < s.source.shape[0] < 2 * n_max]
     if few and any(side.population for side in sides.values()):
         notes.append(
-            f"a finite population meets units several times, and {min(few)} trials cannot all "
-            f"differ there: noise that is shared along rows or columns counts a little from "
+            f"a finite population meets units several times, and {min(few)} trials cannot "
+            "all differ there: noise shared along rows or columns counts a little from "
             f"order {1 + min(few) // 2} on; {2 * n_max} trials remove it"
         )
     for kind, side in sides.items():
@@ -229,8 +229,8 @@ def lost_notes(
         ),
         (
             beyond,
-            "at n = {} the moment, or products in it, are beyond the range of doubles: NaN; "
-            "divide phi by a constant, or repair entries far larger than the others",
+            "at n = {} the moment, or products in it, are beyond the range of doubles: "
+            "NaN; divide phi by a constant, or repair entries far larger than the others",
         ),
         (
             unseen,
@@ -302,8 +302,8 @@ def dominant_units(
         return None
     return (
         f"{few} of {count} {name} carry {shares[worst]:.0%} of the variance that is due to "
-        f"{name} (numbers {_named(order[worst])}): others like them may be missing, and the "
-        "errors too small; look at these"
+        f"{name} (numbers {_named(order[worst])}): others like them may be missing, and "
+        "the errors too small; look at these"
     )
 
 # %% ../nbs/97_diagnostics.ipynb #5eab2809

@@ -52,7 +52,7 @@ def estimate(
     method: str = "auto",  # "auto", "all_cycles", "increasing", "blocks", "sketched", and,
     # biased, "naive", "kv_row", "kv_col"
     center: bool = True,  # remove the mean over inputs, without bias: covariances
-    noise=None,  # law of the noise of one trial, independent from entry to entry: "poisson",
+    noise=None,  # law of the noise of one trial, independent in all entries: "poisson",
     # a variance (a number, one for each feature or each entry), ("binomial", draws)
     population: tuple = None,  # (inputs, features): sizes of finite ones; None: infinite
     groups: ArrayLike = None,  # a label for each input; those of one group never meet in a

@@ -312,9 +312,9 @@ class _Layer:
         if watch.units is not None:
             self.columns = watch.rng.permutation(self.n_units)[: watch.units]
         self.column_groups = _if_shared(self.columns % C)
-        self.patches = 1
+        self.patches, self.whole = 1, False
         if self.positions == "inputs":
-            self.patches = S if watch.patches is None else min(watch.patches, S)
+            self.patches, self.whole = min(watch.patches or S, S), watch.patches is None
         self.size = 2**62 if watch.inputs is None else max(watch.inputs // self.patches, 1)
         self.forget()
 
@@ -331,8 +331,9 @@ class _Layer:
         if len(mine):
             at = lambda x: need_torch().as_tensor(x, device=output.device)
             real = real if real is None else real[mine]
+            places = places[mine] * (not self.whole)  # whole: in the order of positions
             some = output[at(mine)]  # a copy: a later layer may work in place
-            cells, counts = _cells(some, self.positions, real, places[mine], self.patches)
+            cells, counts = _cells(some, self.positions, real, places, self.patches)
             cells = cells[..., at(self.columns)]
             self.sample.add(cells, keys[mine], ids[mine], groups[mine], counts)
 

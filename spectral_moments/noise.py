@@ -7,7 +7,7 @@ __all__ = ['NoiseCheck', 'noise_check', 'NoiseMoments', 'noise_moments']
 
 # %% ../nbs/39_noise.ipynb #39n00004
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +28,7 @@ def _ratio(spread, mean, name):
     return Quantity(float(found), {(name, "inputs"): Axis(without - found)}, name=name)
 
 
-@dataclass(frozen=True, eq=False)
-class NoiseCheck:
+class NoiseCheck(NamedTuple):
     "How well the noise of counts follows the Poisson law."
 
     trials: int  # number of them

@@ -291,11 +291,11 @@ class Estimate:
 
     def derive(
         self,
-        f: Callable,  # function of moments: (words,) -> number or (words, units) -> (units,)
+        f: Callable,  # of moments: (words,) -> number or (words, units) -> (units,)
         scale: str | float = "identity",  # where f is nearly linear: identity, log, root,
         # reciprocal, or a power
         *,
-        linear: bool = False,  # whether to use the derivative of f: for an f that takes long
+        linear: bool = False,  # whether to use the derivative of f: if f takes long
         name: str = "",  # what it is
     ):  # a `Quantity`
         "A number made of moments, by the jackknife on a scale: est.derive(lambda m: m[1])."
@@ -553,7 +553,7 @@ def holm(
 
 
 def _difference(one, other):
-    "Difference of two quantities on the scale they share, what both share of an axis paired."
+    "Difference of two quantities on their scale, what both share of an axis paired."
     axes = _joined_axes((other, one), (1.0, -1.0))
     return Quantity(other.at - one.at, axes)
 
@@ -576,7 +576,7 @@ class Comparison:
     paired: str = None  # axis that the estimates share, "inputs" or "features"
 
     def _quantities(self, one, other):
-        "What is compared of two estimates: (name, their values, and on a near-normal scale)."
+        "What is compared of two estimates: name, values, and on a near-normal scale."
         if self.of != "moments":
             both = [
                 x

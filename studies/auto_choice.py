@@ -40,7 +40,9 @@ def products(n, P, Q):
         for node in (plan.table.nodes[i] for i, _ in steps):
             if node.op == "join":
                 axes = *node.sides, plan.table.sides(node.args[0])[1]
-                total += math.prod(map(length.get, axes)) * (length[loop[1]] if "single" in loop else 1)
+                total += math.prod(map(length.get, axes)) * (
+                    length[loop[1]] if "single" in loop else 1
+                )
     return total
 
 

@@ -1,7 +1,7 @@
 """Dimension of parts of a recorded cortex, and of the whole: IT and V4 of two macaques.
 
-Writes results/cortex.json, the figures of the chapter on the recording, and cortex.npz, what
-leaving out each image and each site does to the moments. Needs the recordings: python
+Writes results/cortex.json, the figures of the chapter on the recording, and cortex.npz:
+what leaving out each image and each site does to the moments. Needs the recordings: python
 studies/recordings.py. Takes ten minutes on one core.
 """
 

@@ -161,9 +161,11 @@ def watch(net, x, *, batches, finite=False, what="dimension", **options):
     with sm.watch(net, **options) as watched:
         for part in torch.as_tensor(x).split(batches):
             net(part)
-    return (
-        watched.alignments() if what == "alignments" else watched.dimension(finite=finite)
-    )
+    if what == "alignments":
+        return watched.alignments()
+    found = [x.layer if finite else x.law for x in watched.dimension().values()]
+    values, stderr = ([getattr(x, name) for x in found] for name in ("value", "stderr"))
+    return SimpleNamespace(values=values, stderr=stderr)
 
 
 def gradient(function):
@@ -195,10 +197,8 @@ CALLS = {
         x, FUNCTIONS[function], **o
     ),
     "watch": watch,
-    "record": lambda net, x, **o: sm.record(net, inputs=x, **o),
-    "differentiable_dimension": gradient(
-        lambda x, **o: sm.differentiable_dimension(x, **o)
-    ),
+    "record": lambda net, x, **o: sm.record(net, inputs=x, **o).values,
+    "differentiable_dimension": gradient(lambda x, **o: 1 / sm.inverse_dimension(x, **o)),
     "all_cycles_gradient": gradient(lambda x, **o: sm.all_cycles(x, **o)),
 }
 
@@ -288,7 +288,7 @@ def made(spec):
         return result(spec)
     if "moments" in spec:
         m, *errors = (np.array(x) for x in spec.values())
-        return SimpleNamespace(values=m, stderr=errors[0], covariance=None) if errors else m
+        return sm.from_moments(m, *errors) if errors else m
     if "sizes" in spec:
         return network(**spec)
     spec = dict(spec)

@@ -88,7 +88,7 @@ def exact_blocks(pair, n_max, row_edges, edges):
         return [Fraction(s, 2 ** (2 * n * shift)) for n, s in enumerate(found, 1)]
 
     if pair.counts is None:
-        ways = (elementary_symmetric(np.diff(e), n_max)[1:] for e in (row_edges, edges))
+        ways = (elementary_symmetric(Counter(np.diff(e).tolist()), n_max)[1:] for e in (row_edges, edges))
         counts = [a * b for a, b in zip(*ways)]
     else:
         counts = sums(*pair.counts)
@@ -162,8 +162,7 @@ def exact_powers(pair, n_max, center, kind):
 
 def exact_means(name, source, view, ask):
     "What a family should say of a view, as fractions."
-    from spectral_moments.engine import blocks
-    from spectral_moments.engine import sketch
+    from spectral_moments.engine import blocks, sketch
     from spectral_moments.engine.sources import Pair
 
     pair = view.pair(source)
@@ -939,9 +938,12 @@ def main():
         return 0
     sys.path.insert(0, str(ROOT))
     from conftest import load_study
+
     from spectral_moments.io.files import atomic_write
 
-    store = load_study("common").Checkpoint(given.output.with_suffix(".partial"), {"batch": BATCH})
+    store = load_study("common").Checkpoint(
+        given.output.with_suffix(".partial"), {"batch": BATCH}
+    )
     for which, share in SHARES.items():
         for first in range(0, round(share * given.calls), BATCH[which]):
             count = min(BATCH[which], round(share * given.calls) - first)

@@ -19,12 +19,12 @@ from conftest import RESULTS, ROOT
 from scipy.optimize import linprog
 
 import spectral_moments as sm
+from spectral_moments.engine.graphs import word_means
+from spectral_moments.engine.sources import Pair
 from spectral_moments.teaching.cycles import mean_over_increasing, second_moment
-from spectral_moments.engine.graphs import cycle_means
+from spectral_moments.teaching.paper_algorithms import algorithm_a1, algorithm_a2
 from spectral_moments.teaching.rbf_spectrum import hermite_functions
 from spectral_moments.teaching.recursion import algorithm_1, cumulative
-from spectral_moments.engine.sources import Pair
-from spectral_moments.teaching.paper_algorithms import algorithm_a1, algorithm_a2
 from spectral_moments.teaching.variance import (
     chebyshev_radius,
     cycle_variance,
@@ -463,7 +463,10 @@ def _():
 
 @claim("The mean over all sets of rows")
 def _():
-    every = lambda phi: cycle_means(Pair(phi, phi), 4, population=(None, phi.shape[1]))
+    words = tuple(("a",) * n for n in range(1, 5))
+    every = lambda phi: word_means(
+        {"a": Pair(phi, phi)}, words, population={"features": phi.shape[1]}
+    )
     phi = np.random.default_rng(0).standard_normal((6, 4))
     gram = phi @ phi.T / 4
     rows = itertools.permutations(range(6), 4)

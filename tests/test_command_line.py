@@ -17,6 +17,7 @@ from conftest import ROOT, peak_memory, python
 from scipy.io import savemat
 
 from spectral_moments import Linear, Stream, __version__, all_cycles, estimate, naive
+from spectral_moments.engine.stream import origin_of
 from spectral_moments.io import command_line, files
 from spectral_moments.io.command_line import main
 from spectral_moments.io.files import load_matrix
@@ -553,7 +554,7 @@ MANY = Linear(5).sample(3000, 12, random_state=2)
 def test_stream(tmp_path, capsys, monkeypatch):
     path = tmp_path / "a.npy"
     np.save(path, MANY)
-    whole = Stream(12, 3, center=True, random_state=0).update(MANY).estimate()
+    whole = Stream(12, 3, origin=origin_of(MANY)).update(MANY).estimate()
     call = ("--n-max", 3, "--stream")
     first = answer(capsys, path, *call)
     np.testing.assert_allclose(first["values"], whole.values, rtol=1e-12)
@@ -567,6 +568,7 @@ def test_stream(tmp_path, capsys, monkeypatch):
     assert answer(capsys, tmp_path / "t.npy", "--trials", *call) == two
     assert two["shapes"]["phi"] == [2, 3000, 12]
     np.save(tmp_path / "b.npy", MANY[:7])
+    np.save(tmp_path / "c.npy", MANY[:5])
     for arguments, words in [
         ([path, "--population", "inf", "all"], "--stream: leave out --population"),
         ([path, "--groups", path], "--stream: leave out --groups"),
@@ -574,7 +576,8 @@ def test_stream(tmp_path, capsys, monkeypatch):
         ([path, tmp_path / "b.npy"], "files have different shapes"),
         ([tmp_path / "t.npy"], "--trials are a first of three"),
         ([tmp_path / "no.npy"], "no.npy: no such file"),
-        ([tmp_path / "b.npy", "--n-max", "4"], "b.npy: the stream has 7 rows"),
+        ([tmp_path / "b.npy", "--n-max", "4"], "b.npy: --n-max = 4; a stream has orders"),
+        ([tmp_path / "c.npy"], "c.npy: the stream has 5 distinct rows"),
     ]:
         assert words in reason(capsys, "--stream", *arguments)
     assert "--checkpoint belongs" in reason(capsys, path, "--checkpoint", "x")

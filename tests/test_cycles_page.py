@@ -15,8 +15,8 @@ import pytest
 from conftest import ROOT
 
 import spectral_moments as sm
-from spectral_moments.teaching.cycles import cycle_product, mean_over_increasing
 from spectral_moments.processes import Linear
+from spectral_moments.teaching.cycles import cycle_product, mean_over_increasing
 
 SCRIPT = ROOT / "_static/cycles.js"
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")

@@ -106,7 +106,9 @@ def test_derivative_or_deletion(monkeypatch):
     monkeypatch.setattr(choice, "LITERAL", 0)
     linear = centred_estimate(phi, 3)
     exact, near = literal.parts["inputs"], linear.parts["inputs"]
-    np.testing.assert_allclose(linear.parts["features"], literal.parts["features"], rtol=1e-7)
+    np.testing.assert_allclose(
+        linear.parts["features"], literal.parts["features"], rtol=1e-7
+    )
     np.testing.assert_allclose(near, exact, rtol=0.3)
     np.testing.assert_allclose(near[0], exact[0], rtol=1e-7)
 
@@ -160,8 +162,8 @@ def test_expected_stderr():
     np.testing.assert_allclose(more_columns, est.parts["inputs"], rtol=1e-3)
     n = np.arange(1, 4)
     for P in (12, 300):
-        rows = est.parts["inputs"]**2 * ((P - 1) / (P - n) * (30 - n) / 29) ** 2 * 30 / P
-        found = est.expected_stderr(P, 40) ** 2 - est.parts["features"]**2
+        rows = est.parts["inputs"] ** 2 * ((P - 1) / (P - n) * (30 - n) / 29) ** 2 * 30 / P
+        found = est.expected_stderr(P, 40) ** 2 - est.parts["features"] ** 2
         np.testing.assert_allclose(found, rows, rtol=1e-8)
     assert np.isinf(est.expected_stderr(3, 40)).tolist() == [False, False, True]
     with pytest.raises(ValueError, match="inputs = 0"):
@@ -182,8 +184,8 @@ def test_expected_stderr_of_groups():
     np.testing.assert_allclose(est.expected_stderr(40, 30), est.stderr, rtol=1e-10)
     n, units = np.arange(1, 3), 20
     factor = ((39 / (40 - n)) / (19 / (units - n))) ** 2 / 2
-    rows = est.expected_stderr(80, 30) ** 2 - est.parts["features"]**2
-    np.testing.assert_allclose(rows, factor * est.parts["inputs"]**2, rtol=1e-8)
+    rows = est.expected_stderr(80, 30) ** 2 - est.parts["features"] ** 2
+    np.testing.assert_allclose(rows, factor * est.parts["inputs"] ** 2, rtol=1e-8)
 
 
 # --- shape of the error -------------------------------------------------------------------
@@ -377,7 +379,7 @@ def test_linear_ignores_what_f_does_not_use():
 def test_dimension_is_one_number():
     """On the scale of its reciprocal, never negative, of any order."""
     est = estimate(Linear(20).sample(60, 80, random_state=2), 4)
-    found, m = est.dimension(), est.values
+    found = est.dimension()
     same = est.derive(lambda m: m[0] ** 2 / m[1], "reciprocal")
     assert found.value == pytest.approx(same.value, rel=1e-12)
     assert found.interval() == pytest.approx(same.interval())
@@ -450,7 +452,9 @@ def test_words_of_two_systems():
     rng = np.random.default_rng(7)
     words = [("a",), ("b",), ("a", "a"), ("a", "b"), ("b", "b")]
     values = np.array([1.0, 2.0, 0.2, 0.1, 0.9])
-    axes = {k: Axis(0.01 * rng.standard_normal((5, 30))) for k in ("inputs", "features of a")}
+    axes = {
+        k: Axis(0.01 * rng.standard_normal((5, 30))) for k in ("inputs", "features of a")
+    }
     shapes = {"a": (1, 30, 40), "b": (1, 30, 50)}
     est = Estimate(values, axes, words, shapes, ["all_cycles"] * 5)
     assert est.orders.tolist() == [1, 1, 2, 2, 2] and "a b" in str(est)

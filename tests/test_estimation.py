@@ -17,18 +17,18 @@ from spectral_moments import (
     Linear,
     all_cycles,
     estimate,
+    estimation,
     increasing,
     kong_valiant,
     naive,
     sketched,
 )
-from spectral_moments import estimation
 from spectral_moments.checks import ArgumentError
 from spectral_moments.engine import choice
 from spectral_moments.engine.choice import choose
 from spectral_moments.engine.graphs import Layout, word_patterns
-from spectral_moments.engine.sources import open_source
 from spectral_moments.engine.reduction import FAMILIES, RUNS, Axis, Design, System
+from spectral_moments.engine.sources import open_source
 from spectral_moments.results import compare, from_moments
 
 PHI = Linear(3, scale=0.3).sample(24, 30, random_state=1)
@@ -194,7 +194,9 @@ def test_centred_orders_and_rows():
     assert uncentred(PHI[:5], 2, center=True).methods == ["all_cycles"] * 2
     for method, family in FAMILIES.items():
         if not family.sampled:  # the rows are all there are, and have one mean
-            assert np.isfinite(uncentred(PHI[:5], 3, center=True, method=method).values).all()
+            assert np.isfinite(
+                uncentred(PHI[:5], 3, center=True, method=method).values
+            ).all()
             continue
         with pytest.raises(ValueError, match="n_max = 3 needs 6 .* center=True, .* are 5"):
             uncentred(PHI[:5], 3, center=True, method=method)
@@ -388,7 +390,9 @@ def test_compare_table():
     for row, n in zip(rows, (1, 2), strict=True):
         np.testing.assert_allclose(row["difference"], (4**n - 1) * one.values[n - 1])
         np.testing.assert_allclose(row["error"], np.hypot(1, 4**n) * one.stderr[n - 1])
-    same = [row["p"] for row in table.rows if (row["first"], row["second"]) == ("one", "three")]
+    same = [
+        row["p"] for row in table.rows if (row["first"], row["second"]) == ("one", "three")
+    ]
     assert same == [1, 1, 1]  # one and the same call: all axes are shared
     assert all(row["p_holm"] >= row["p"] for row in table.rows)
     assert "two - one" in str(table) and "<table" in table._repr_html_()
@@ -398,7 +402,10 @@ def test_compare_table():
 def test_compare_paired():
     """Two layers that saw the same inputs: what the inputs do to both drops out."""
     rng = np.random.default_rng(3)
-    gains, maps = np.exp(0.5 * rng.standard_normal((60, 1))), rng.standard_normal((2, 5, 90))
+    gains, maps = (
+        np.exp(0.5 * rng.standard_normal((60, 1))),
+        rng.standard_normal((2, 5, 90)),
+    )
     inputs = gains * rng.standard_normal((60, 5))
     both = {k: uncentred(inputs @ m, 2) for k, m in zip("ab", maps)}
     (apart,), (together,) = (
@@ -473,7 +480,11 @@ def test_plot_without_matplotlib(monkeypatch):
         (dict(method=None), "method", "method = None"),
         (dict(method=["auto"]), "method", r"method = \['auto'\]"),
         (dict(n_permutations=-1), "n_permutations", "n_permutations"),
-        (dict(n_permutations=1.0), "n_permutations", "n_permutations must be a whole number"),
+        (
+            dict(n_permutations=1.0),
+            "n_permutations",
+            "n_permutations must be a whole number",
+        ),
         (dict(n_jobs=0), "n_jobs", "n_jobs"),
         (dict(n_jobs=-1), "n_jobs", "n_jobs = -1"),
         (dict(random_state="x"), "random_state", "random_state"),
@@ -691,7 +702,9 @@ def test_weights_and_groups_that_say_nothing():
     for method in ("all_cycles", "increasing", "blocks"):
         options = dict(method=method, n_permutations=0, random_state=0)
         plain = uncentred(PHI, 3, **options)
-        flat = uncentred(PHI, 3, row_weights=np.full(24, 3), column_weights=[2] * 30, **options)
+        flat = uncentred(
+            PHI, 3, row_weights=np.full(24, 3), column_weights=[2] * 30, **options
+        )
         np.testing.assert_allclose(flat.values, plain.values, rtol=1e-9)
         np.testing.assert_allclose(flat.stderr, plain.stderr, rtol=1e-6)
         absent = np.arange(24) < 20

@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import spectral_moments as sm
 from spectral_moments import all_cycles
-from spectral_moments.teaching.cycles import mean_over_disjoint
 from spectral_moments.engine.graphs import (
     Layout,
     canonical,
@@ -27,6 +26,7 @@ from spectral_moments.engine.graphs import (
 )
 from spectral_moments.engine.planner import graph_sums, make_plan
 from spectral_moments.engine.sources import Pair
+from spectral_moments.teaching.cycles import mean_over_disjoint
 
 # where long double is a plain double, small matrices lose digits
 EXTENDED = np.finfo(np.longdouble).eps < 1e-18
@@ -169,7 +169,9 @@ def test_any_pattern_with_labels(data):
 def test_centred_patterns(two, n):
     "Every row position whole or split, one by one; subtracted means change nothing."
     rng = np.random.default_rng(6)
-    matrices = {label: whole(rng, (5, 3)) + 4 for label in (("phi", "phi'") if two else ("phi",))}
+    matrices = {
+        label: whole(rng, (5, 3)) + 4 for label in (("phi", "phi'") if two else ("phi",))
+    }
     layout = Layout(center=True, leaving=(("phi", "phi'"),) if two else ())
     exact = 0
     for coefficient, pattern in word_patterns(("phi",) * n, layout):
@@ -295,7 +297,9 @@ def test_errors_shrink_by_the_share_that_was_seen():
     phi = np.random.default_rng(24).standard_normal((20, 15))
     full = sm.estimate(phi, 1, center=False)
     half = sm.estimate(phi, 1, population=(40, 60), center=False)
-    np.testing.assert_allclose(half.parts["inputs"], full.parts["inputs"] / np.sqrt(2), rtol=1e-9)
+    np.testing.assert_allclose(
+        half.parts["inputs"], full.parts["inputs"] / np.sqrt(2), rtol=1e-9
+    )
     np.testing.assert_allclose(
         half.parts["features"], full.parts["features"] * np.sqrt(0.75), rtol=1e-9
     )

@@ -55,7 +55,9 @@ pytestmark = pytest.mark.filterwarnings(
 def test_same_estimate(given, plain):
     plain = np.asarray(given, dtype=float) if plain is None else plain
     options = dict(trials=True) if np.ndim(plain) == 3 else {}
-    found, expected = (estimate(phi, 3, random_state=1, **options) for phi in (given, plain))
+    found, expected = (
+        estimate(phi, 3, random_state=1, **options) for phi in (given, plain)
+    )
     rtol = 1e-12 if backend(given) == "torch" else 0  # computed by torch, where it lives
     np.testing.assert_allclose(found.values, expected.values, rtol=rtol)
     np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e3 * rtol)

@@ -9,7 +9,7 @@ import spectral_moments as sm
 from spectral_moments.engine.reduction import Design, Side, System, reduce
 from spectral_moments.engine.sources import Noise, Source
 
-# --- exactly -------------------------------------------------------------------------------
+# --- exactly ------------------------------------------------------------------------------
 
 
 def nodes(law, mean, spread, degree):
@@ -42,9 +42,10 @@ def expected(statistic, mu, law, spread, degree):
     return total
 
 
-def values(x, words, design, *, noise=None, columns=Side(), other=None):
+def values(x, words, design, *, noise=None, columns=None, other=None):
     "All cycles of words over phi, and over psi, which has no noise."
-    systems = {"phi": System(Source(x[None], 0, bool(np.isnan(x).any())), columns)}
+    source = Source(x[None], 0, bool(np.isnan(x).any()))
+    systems = {"phi": System(source, columns or Side())}
     systems["phi"] = systems["phi"]._replace(noise=noise)
     if other is not None:
         name = "features of {}".format
@@ -139,29 +140,26 @@ def test_exact(case, law):
 
 
 @pytest.mark.parametrize("center", [False, True])
-def test_exact_words_and_gaps(center):
+@pytest.mark.parametrize("population", [None, 3])
+@pytest.mark.parametrize("gap", [False, True])
+def test_exact_words_and_gaps(center, population, gap):
     words = [("phi", "psi"), ("phi", "phi"), ("phi",)]
     if not center:
         words.insert(0, ("phi", "phi", "psi"))
     mu, where = some((6, 3), 4)
+    if gap:
+        mu[3, 1] = np.nan
     other = np.random.default_rng(1).standard_normal((6, 2))
     spread = np.where(where, 1.5, 0.0)
-    for population, gap in ((None, False), (3, False), (None, True), (3, True)):
-        columns = Side(population=population)
-        if gap:
-            mu = mu.copy()
-            mu[3, 1] = np.nan
-        of = lambda x, **law: values(
-            x, words, Design(center), other=other, columns=columns, **law
-        )
-        clean, noise = of(mu), Noise("gaussian", spread)
-        degree = 4 if population else 2
-        found = expected(lambda x: of(x, noise=noise), mu, "gaussian", spread, degree)
-        np.testing.assert_allclose(found, clean, rtol=1e-9)
-        assert expected(of, mu, "gaussian", spread, degree)[-1] > clean[-1] + 0.1
+    options = dict(other=other, columns=Side(population=population))
+    of = lambda x, **law: values(x, words, Design(center), **options, **law)
+    clean, noise, degree = of(mu), Noise("gaussian", spread), 4 if population else 2
+    found = expected(lambda x: of(x, noise=noise), mu, "gaussian", spread, degree)
+    np.testing.assert_allclose(found, clean, rtol=1e-9)
+    assert expected(of, mu, "gaussian", spread, degree)[-1] > clean[-1] + 0.1
 
 
-# --- statistically -------------------------------------------------------------------------
+# --- statistically ------------------------------------------------------------------------
 
 
 def spikes(P, Q, rng):
@@ -223,7 +221,7 @@ def test_a_finite_population_has_errors_of_its_noise():
     assert (np.mean(naive, axis=0) > 1.5 * truth).all()  # negative control
 
 
-# --- doors ---------------------------------------------------------------------------------
+# --- doors --------------------------------------------------------------------------------
 
 
 COUNTS = np.random.default_rng(2).poisson(3.0, (30, 20)).astype(float)
@@ -357,7 +355,7 @@ def test_scikit_learn():
     np.testing.assert_array_equal(model.moments_, expected.values)
 
 
-# --- the noise itself ----------------------------------------------------------------------
+# --- the noise itself ---------------------------------------------------------------------
 
 
 def test_check_of_poisson_noise():
@@ -441,3 +439,14 @@ def test_errors_of_many_rows_in_groups():
     without = sm.estimate(x[keep], 2, groups=groups[keep], center=False, stderr=False)
     change = without.values - found.values
     np.testing.assert_allclose(found.axes["inputs"].deviations[:, 7], change, rtol=1e-6)
+
+
+@pytest.mark.parametrize("options", [{}, dict(population=(None, 20)), dict(center=False)])
+@pytest.mark.parametrize("noise", ["poisson", 2.0])
+def test_sums_agree(noise, options):
+    "Sums over rows know the law as all cycles do."
+    ways = [
+        sm.estimate(COUNTS, 3, method=method, noise=noise, stderr=False, **options).values
+        for method in ("sums", "all_cycles")
+    ]
+    np.testing.assert_allclose(*ways, rtol=1e-6, atol=1e-9)

@@ -6,8 +6,12 @@ import torch
 from conftest import direct_traces, normal
 
 from spectral_moments import EstimateWarning, naive
-from spectral_moments.teaching.naive_moments import marchenko_pastur_moments, plain_means, without_mean
 from spectral_moments.engine.sources import Pair
+from spectral_moments.teaching.naive_moments import (
+    marchenko_pastur_moments,
+    plain_means,
+    without_mean,
+)
 
 
 @pytest.mark.parametrize("shape", [(4, 7), (7, 4), (5, 5), (1, 3), (3, 1)])

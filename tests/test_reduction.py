@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 import spectral_moments as sm
-from spectral_moments.teaching.cycles import mean_over_increasing
-from spectral_moments.processes import Discrete
 from spectral_moments.engine.reduction import (
     FAMILIES,
+    PLAIN,
     Design,
     Side,
     System,
@@ -20,8 +19,11 @@ from spectral_moments.engine.reduction import (
     trial_splits,
 )
 from spectral_moments.engine.sources import Source, open_source
+from spectral_moments.processes import Discrete
+from spectral_moments.teaching.cycles import mean_over_increasing
 
 UNBIASED = ("all_cycles", "increasing", "blocks", "sketched")
+NONE = Side()
 TABLE = np.array([[1.0, -1.0], [2.0, 0.5]])
 COLUMN_PROBS = np.array([0.4, 0.6])
 
@@ -81,13 +83,13 @@ def weights_of(size):
     return np.array([1.0, 0.4, 0.7, 0.9, 0.2, 0.0][:size])
 
 
-def reduced(source, name, n_max, design=Design(), columns=Side(), **options):
+def reduced(source, name, n_max, design=PLAIN, columns=NONE, **options):
     "Moments of one system."
     words = tuple(("phi",) * n for n in range(1, n_max + 1))
     return reduce({"phi": System(source, columns)}, words, name, design, **options)
 
 
-def run(name, trials, n_max, *, gaps=None, seed=0, columns=Side(), **options):
+def run(name, trials, n_max, *, gaps=None, seed=0, columns=NONE, **options):
     "One family in one view, drawn with a seed that does not depend on the data."
     x = trials if gaps is None else np.where(gaps, np.nan, trials)
     source = Source(np.ascontiguousarray(x), 0, gaps is not None)
@@ -244,7 +246,7 @@ def test_splits_of_three_and_four_are_all_of_them():
         assert len({frozenset(map(frozenset, split)) for split in found}) == 3
 
 
-def drawn(shape, rng, design=Design(), **options):
+def drawn(shape, rng, design=PLAIN, **options):
     "A view of one system."
     systems = {"phi": System(Source(np.zeros((1, *shape))))}
     return draw_views(systems, rng, design, **options)["phi"]

@@ -155,7 +155,7 @@ def test_refused(phi, options, message):
 def test_rounds_stop_when_the_noise_is_small():
     phi = structured(200, 150)
     easy = estimate(phi, 4, method="sketched", random_state=0)
-    sampling = np.sqrt(easy.stderr**2 - easy.parts["probes"]**2)
+    sampling = np.sqrt(easy.stderr**2 - easy.parts["probes"] ** 2)
     assert (easy.parts["probes"] <= 0.2501 * sampling).all()
     hard = np.random.default_rng(0).standard_normal((200, 150))  # no leading directions
     one, many = (

@@ -87,9 +87,7 @@ def test_all_cycles_in_any_order_and_merge(case, center, kept, request):
     one, two, three = streams(data, groups, 3, n_max, center=center, **options)
     found = one.merge(two.merge(three)).estimate()
     exact = n_max if kept or not center else min(n_max, 2)
-    np.testing.assert_allclose(
-        found.values[:exact], expected.values[:exact], rtol=1e-10
-    )
+    np.testing.assert_allclose(found.values[:exact], expected.values[:exact], rtol=1e-10)
     drawn = found.parts.get("kept rows", np.zeros(n_max))
     assert (abs(found.values - expected.values) <= 4 * drawn + 1e-10).all()
     near = 0.1 if kept else 0.5  # groups: so few are kept
@@ -241,7 +239,11 @@ def whole():
 
 def test_copies_are_independent():
     stream = Stream(8).update(PHI[:100])
-    for other in (copy.copy(stream), copy.deepcopy(stream), pickle.loads(pickle.dumps(stream))):
+    for other in (
+        copy.copy(stream),
+        copy.deepcopy(stream),
+        pickle.loads(pickle.dumps(stream)),
+    ):
         other.update(PHI[100:])
         assert stream.n_rows == 100 and other.n_rows == 400
         np.testing.assert_array_equal(values(other), values(whole()))

@@ -62,7 +62,10 @@ def test_algorithm_a2_follows_admissible_sequences(monkeypatch):
             drawn.append(options[len(drawn) % len(options)])
             return drawn[-1]
 
-    monkeypatch.setattr("spectral_moments.teaching.paper_algorithms.check_random_state", lambda _: Recorder())
+    monkeypatch.setattr(
+        "spectral_moments.teaching.paper_algorithms.check_random_state",
+        lambda _: Recorder(),
+    )
     values = algorithm_a2(trials, 3)
     each = np.array(drawn).reshape(5, 7)  # t_1, then t_2, t_3, t_r, t_4, t_5, t_r
     expected = np.zeros(2)

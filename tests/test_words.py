@@ -98,7 +98,9 @@ def test_powers(rows, grouped):
     columns = {"a": np.array([0, 0, 1, 2])} if grouped else {}
     one = {"a": data()["a"]}
     check(one, ["a", "aa", "aaa"], rows=rows, columns=columns)
-    check(one, ["a", "aa"] if rows is None else ["a"], rows=rows, columns=columns, center=True)
+    check(
+        one, ["a", "aa"] if rows is None else ["a"], rows=rows, columns=columns, center=True
+    )
 
 
 @pytest.mark.parametrize("rows", [None, UNEQUAL], ids=["", "groups"])
@@ -115,7 +117,13 @@ def test_centred_groups(groups):
     "Four units of rows: as many as a centred word of two letters needs."
     systems = data(((8, 3), (8, 2)), seed=1)
     check(systems, ["aa", "ab", "bb"], rows=groups, center=True)
-    check({"a": systems["a"]}, ["aa"], rows=groups, columns={"a": np.array([0, 1, 1])}, center=True)
+    check(
+        {"a": systems["a"]},
+        ["aa"],
+        rows=groups,
+        columns={"a": np.array([0, 1, 1])},
+        center=True,
+    )
 
 
 @pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
@@ -133,7 +141,9 @@ def test_counted(weighted, rows, center):
 @pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
 def test_two_halves_of_the_trials(center):
     systems = data()
-    halves = {s: (x, x + np.random.default_rng(3).random(x.shape)) for s, x in systems.items()}
+    halves = {
+        s: (x, x + np.random.default_rng(3).random(x.shape)) for s, x in systems.items()
+    }
     check(halves, ["aa", "ab"], center=center)
     check({"a": halves["a"]}, ["a", "aa"], rows=UNEQUAL)
 
@@ -146,7 +156,9 @@ def test_a_word_may_be_asked_twice():
 def test_populations_of_words():
     "All features of one system were measured: its columns may meet."
     systems = data()
-    values = found(systems, [("a", "b"), ("a", "a")], population={"features of a": 4}).values
+    values = found(
+        systems, [("a", "b"), ("a", "a")], population={"features of a": 4}
+    ).values
     K, L = (x @ x.T / x.shape[1] for x in systems.values())
     apart = ~np.eye(6, dtype=bool)
     np.testing.assert_allclose(values, [(K * y)[apart].mean() for y in (L, K)], rtol=1e-10)
@@ -211,7 +223,9 @@ def test_deviations_equal_deletions(grouped, gaps):
     rng, systems = np.random.default_rng(6), data(((14, 9), (14, 7)), seed=6)
     counts = {s: 1.0 * (rng.random(x.shape) > 0.1) for s, x in systems.items()}
     counts = counts if gaps else None
-    rows = np.array([0, 0, 1, 2, 2, 3, 4, 4, 4, 5, 6, 7, 8, 9]) if grouped else np.arange(14)
+    rows = (
+        np.array([0, 0, 1, 2, 2, 3, 4, 4, 4, 5, 6, 7, 8, 9]) if grouped else np.arange(14)
+    )
     words = [("a", "a"), ("a", "b"), ("a", "a", "b")]
 
     def asked(keep, columns=slice(None), **options):
@@ -290,5 +304,7 @@ def test_a_statistic_is_one_function():
     low, high = spread.interval()
     assert spread.stderr > 0 and low < spread.value < high
     assert {name for _, name in spread.axes} == {"inputs", "features"}
-    np.testing.assert_allclose(spread.plain, est.values[2] * est.values[0] / est.values[1] ** 2)
+    np.testing.assert_allclose(
+        spread.plain, est.values[2] * est.values[0] / est.values[1] ** 2
+    )
     assert math.isclose(float(est.derive(lambda m: m[0])), est.values[0], rel_tol=1e-9)

@@ -206,7 +206,7 @@ class Stream:
                 )
             return T, grouped, gaps
         known, message = self._kind, None
-        if T != known[0]:
+        if known[0] != T:
             message = f"rows have {T} trials and the stream has {known[0]}"
         elif grouped != known[1]:
             message = "either all batches have groups or none"
@@ -223,7 +223,7 @@ class Stream:
             raise ArgumentError("rows", "rows have entries above 1e150; divide all rows")
         exponent, number = unit_exponent(largest, squares, max(seen, 1)), trials.shape[1]
         work, view = _work(self, kind, exponent), _view(kind[0])
-        step = max(1, STRIP // (32 * trials[:, 0].size))
+        step = max(1, STRIP // (128 * trials[:, 0].size))
         parts = [slice(k, k + step) for k in range(0, number, step)]
         if groups is not None:
             parts = cut_rows(groups, max(256, self.n_features))
@@ -385,7 +385,9 @@ def _row_graphs(stream, kind):
 def _work(stream, kind, exponent):
     "What is asked of every batch: matrices about the origin."
     graphs, origin = _graphs(stream, kind), scaled(stream.origin, -exponent)
-    labels = [x for x in graph_labels(graphs) if stream.center and not isinstance(x, (Same, Seen))]
+    labels = [
+        x for x in graph_labels(graphs) if stream.center and not isinstance(x, (Same, Seen))
+    ]
     means = {label: (origin, 1) for label in labels}
     return Work(_layout(stream, kind), graphs, {"phi": kind[2]}, {}, means)
 
@@ -426,7 +428,9 @@ def _answer(stream, stderr):
     found.values[lost] = np.nan
     settings = dict(center=stream.center, population=stream.population, method="stream")
     shapes = {"phi": (T, stream.n_rows, Q)}
-    options = dict(shapes=shapes, lost=lost, ordered=False, notes=[_ORIGIN] if lost.any() else [])
+    options = dict(
+        shapes=shapes, lost=lost, ordered=False, notes=[_ORIGIN] if lost.any() else []
+    )
     return answer(found, systems, design, words, ["sums"] * len(words), settings, **options)
 
 

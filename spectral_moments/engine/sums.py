@@ -24,7 +24,7 @@ from spectral_moments.engine.graphs import (
     word_weights,
 )
 from .planner import GraphSums, Open, Same, Sides, matrix_of
-from .planner import open_sums
+from .planner import joined_rows, open_sums
 from .sources import Source
 
 # %% ../../nbs/38_sums.ipynb #38500005
@@ -254,6 +254,7 @@ def row_sums(
     *,
     features=(),  # pairs (label, kind of its columns)
     units=None,  # dict: kind -> number of the unit of each row or column
+    outside=(),  # as in `open_sums`
 ):  # (list of sums, for each dict of derivatives the shares by kind)
     "Sums over some rows, whole groups of them."
     groups, long = (units or {}).get("inputs"), ("inputs",)
@@ -263,7 +264,8 @@ def row_sums(
     elif groups is not None:  # a single group: no two rows to keep apart
         free = lambda edges: tuple(e for e in edges if e[2] != Same("inputs"))
         graphs = tuple(graph._replace(edges=free(graph.edges)) for graph in graphs)
-    return open_sums(graphs, matrices, seeds, features=features, units=units, long=long)
+    known = dict(features=features, units=units, long=long, outside=outside)
+    return open_sums(graphs, matrices, seeds, **known)
 
 
 def cut_rows(
@@ -322,6 +324,8 @@ class Work(NamedTuple):
         units = self.column_groups | {"inputs": piece.groups}
         known = dict(features=self.layout.features, units=units)
         opens = row_plan(self.graphs, self.layout.features)[1]
+        if self.seeds and piece.groups is None:
+            known["outside"] = joined_rows(opens, self.layout.features)
         return row_sums(opens, self.matrices(piece, blocks), self.seeds, **known)
 
 
@@ -343,7 +347,9 @@ def _piece_shares(work, piece, *blocks):
 def _added(parts):
     "Sums of several pieces together."
     if isinstance(parts[0], dict):
-        return {label: tuple(map(sum, zip(*(p[label] for p in parts)))) for label in parts[0]}
+        return {
+            label: tuple(map(sum, zip(*(p[label] for p in parts)))) for label in parts[0]
+        }
     return [sum(same) for same in zip(*parts)]
 
 # %% ../../nbs/38_sums.ipynb #38500014
@@ -389,6 +395,11 @@ def summed_means(
             return GraphSums(totals, [])
         mine = mine._replace(seeds=tuple(derivatives(terms, w, arrays) for w in seeds))
         shares = _placed(run(_piece_shares, mine), pieces, units, seeds)
+        outside = joined_rows(opens, layout.features) if pieces[0].groups is None else ()
+        for share, slope in zip(shares, mine.seeds):
+            for graph in (graph for graph in outside if graph in slope):
+                for kind, x in leg_shares(graph, slope[graph], arrays[graph]).items():
+                    share[kind] += x
         return GraphSums(totals, shares, kept_noise(terms, seeds, arrays, kept))
 
     eps = np.finfo(float).eps
@@ -406,7 +417,7 @@ def _pieces(systems, views, of):
         ends = np.cumsum(chunked.trials.chunks[1])
         parts = [slice(a, b) for a, b in zip([0, *ends], ends)]
     else:
-        height = max(1, STRIP // (32 * wide))
+        height = max(1, STRIP // (128 * wide))
         parts = [slice(k, min(k + height, of.size)) for k in range(0, of.size, height)]
     found = []
     for rows in parts:

@@ -15,7 +15,7 @@ def from_xarray(
     data,  # an `xarray.DataArray`
     dims: tuple[str, ...],  # names: (inputs, features) or (trials, inputs, features)
 ):  # its values in that order, in memory or as a Dask array, as `data` holds them
-    "A matrix or trials by dimension names: from_xarray(data, (\"stimulus\", \"neuron\"))."
+    'A matrix or trials by dimension names: from_xarray(data, ("stimulus", "neuron")).'
     if not hasattr(data, "dims") or not hasattr(data, "transpose"):
         kind = type(data).__name__
         message = f"data is a {kind}; pass an xarray.DataArray, for instance ds['x']"
@@ -40,7 +40,7 @@ def from_anndata(
     data,  # an `anndata.AnnData`
     layer: str | None = None,  # name of a layer; None: the matrix X
 ) -> np.ndarray:  # (cells, genes)
-    "The matrix of an AnnData, cells by genes: from_anndata(cells, layer=\"counts\")."
+    'The matrix of an AnnData, cells by genes: from_anndata(cells, layer="counts").'
     if not hasattr(data, "layers") or not hasattr(data, "X"):
         kind = type(data).__name__
         raise ArgumentError("data", f"data is a {kind}; pass an anndata.AnnData")
