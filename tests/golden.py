@@ -135,7 +135,7 @@ FIELDS = {
 }
 
 
-def stream(x, *, batches, merge=None, stderr=True, **options):
+def stream(x, *, batches, merge=None, stderr=True, shuffle=0, mergeable=0, **options):
     "The estimate of rows in batches; those from number `merge` on in a second stream."
     rows, options = np.cumsum([0, *batches]), {"n_features": x.shape[-1], **options}
     merge = len(batches) if merge is None else merge
@@ -198,9 +198,7 @@ CALLS = {
     ),
     "watch": watch,
     "record": lambda net, x, **o: sm.record(net, inputs=x, **o).values,
-    "differentiable_dimension": gradient(
-        lambda x, **o: 1 / sm.inverse_dimension(x, **o)
-    ),
+    "differentiable_dimension": gradient(lambda x, **o: 1 / sm.inverse_dimension(x, **o)),
     "all_cycles_gradient": gradient(lambda x, **o: sm.all_cycles(x, **o)),
 }
 

@@ -10,8 +10,8 @@ from conftest import peak_memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spectral_moments.engine import blocks as module
 from spectral_moments import increasing
+from spectral_moments.engine import blocks as module
 from spectral_moments.engine.blocks import (
     balance,
     block_means,
