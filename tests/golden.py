@@ -135,7 +135,7 @@ FIELDS = {
 }
 
 
-def stream(x, *, batches, merge=None, stderr=True, **options):
+def stream(x, *, batches, merge=None, stderr=True, shuffle=0, mergeable=0, **options):
     "The estimate of rows in batches; those from number `merge` on in a second stream."
     rows, options = np.cumsum([0, *batches]), {"n_features": x.shape[-1], **options}
     merge = len(batches) if merge is None else merge

@@ -12,7 +12,8 @@ COLUMNS = {"stderr_columns", "usable"}
 DERIVED = {"value", "values", "stderr", "stderr_rows", "stderr_columns", "low95", "high95"}
 FITTED = {"stderr", "covariance", "low95", "high95", "chi_square", "p_value", "bent"}
 TRACES = {"numerator_stderr", "denominators_stderr"}
-EVERYTHING = None
+EVERYTHING = None  # all fields, but never an error
+SEARCHED = 1e-6  # relative difference of what a search finds
 #: name of the call, fields, reason
 CHANGED = [
     ("", {"dimension", "dimension_stderr"}, "the dimension is derived from its reciprocal"),
@@ -27,10 +28,11 @@ CHANGED = [
         "exact, no random pairs of inputs",
     ),
     ("^estimate groups auto", EVERYTHING, "all cycles know groups, before: blocks"),
+    ("sketched|lazy", {"low95", "high95"}, "errors of a sample know their skewness"),
     (
-        "sketched|lazy|^Stream",
-        {"low95", "high95"},
-        "errors of a sample know their skewness",
+        "^Stream|(memmap|h5py) lazy",
+        EVERYTHING,
+        "exact sums that add; before: walks, a sketch",
     ),
     (
         "^(alignment|AlignmentStream|watch alignments)",
@@ -43,12 +45,17 @@ CHANGED = [
         EVERYTHING,
         "words up to four letters are exact",
     ),
-    ("^power_law", FITTED, "found by a search, to 1e-6"),
+    ("^power_law", FITTED, "found by a search, to `SEARCHED`"),
     ("of an estimate centred|chosen centred", EVERYTHING, "weighted by the literal errors"),
     (
-        "^(spectral_bounds|eigenvalue_bounds|operator_norm|effective_dimension)",
+        "^(.*_bounds|operator_norm|effective_dimension).* of an estimate",
         {"low", "high"},
-        "intervals of the moments know their skewness; a finer grid",
+        "intervals of the moments know their skewness",
+    ),
+    (
+        "^(spectral_bounds|effective_dimension)",
+        {"low"},
+        "another allowance for what the grid does not see",
     ),
     ("^compare", {"rows"}, "Student's law instead of the normal one"),
 ]
@@ -57,18 +64,21 @@ REFUSED = {
     "estimate torch 2 trials 16x12": "trials=True must say that an axis counts repeats",
     "first_moment_powers": "the paper's algorithms are in `teaching`",
     "participation_ratio of": "an estimate has its dimension()",
+    "Stream gaps 30x12 centred": "a centred stream with gaps has orders up to 2",
+    "Stream 3 trials gaps 30x12 centred": "likewise",
     "power_law of increasing": "one rule for usable orders: relative error below one half",
 }
 #: minutes of planning each: centred populations of order four, weights of order three
 SLOW = "population (14|100|40).*centred|weights.*centred|trials.*centred gaps"
 
 
-def allowed(name, field):
-    "Whether a field of a call may differ, for a reason that is in the table."
-    return any(
-        re.search(pattern, name) and (fields is EVERYTHING or field in fields)
-        for pattern, fields, _ in CHANGED
-    )
+def allowed(name, field, gap):
+    "Whether a field of a call may differ so much, for a reason that is in the table."
+    if field == "error":
+        return False
+    found = [row for row in CHANGED if re.search(row[0], name)]
+    found = [row for row in found if row[1] is EVERYTHING or field in row[1]]
+    return any(row[0] != "^power_law" or gap < SEARCHED for row in found)
 
 
 @pytest.mark.parametrize("call", CALLS, ids=[call["name"] for call in CALLS])
@@ -84,4 +94,7 @@ def test_as_in_version_0_2(call):
         for gap in names.values()
         if gap != "new" and not (gap == "absent" and field.startswith("dimension"))
     }
-    assert not {field: gap for field, gap in differs.items() if not allowed(name, field)}
+    if call["function"] == "Stream" and call["options"]["n_max"] > 3:
+        assert "orders up to 3" in differs["error"]
+        return
+    assert not {k: gap for k, gap in differs.items() if not allowed(name, k, gap)}

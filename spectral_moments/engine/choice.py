@@ -46,6 +46,7 @@ PRODUCTS = 100  # as much as so many products of the matrix with its transpose
 ERRORS = 3.5  # what a value with its error costs, in values
 KEPT, LARGEST = 512, 64  # rows and columns at random, and largest rows, for the errors
 WIDEST = 8192  # columns up to which matrices of columns by columns are kept
+KEPT, LARGEST = 512, 64  # rows and columns at random, and largest rows, for the errors
 CHEAP = SPEED / 64  # price of a view up to which the errors come from four of them
 
 
