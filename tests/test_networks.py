@@ -625,14 +625,14 @@ def test_views_of_one_image():
     whole = record(model, "1", views(3000, 0)[0][::8])  # one view of each
     truth = sm.estimate(whole, 2, population=(None, 96), stderr=False).dimension().plain
     found = {"with": [], "without": []}
-    for seed in range(1, 9):
+    for seed in range(1, 17):
         x, ids = views(64, seed)
         for name, groups in (("with", lambda batch, ids=ids: ids), ("without", None)):
             with sm.watch(model, "1", groups=groups, n_max=2) as seen:
                 model(x)
             found[name].append(seen.estimates()["1"].dimension())
     values, errors = np.array([[x.value, x.stderr] for x in found["with"]]).T
-    assert abs(values.mean() - truth) < 4 * values.std() / math.sqrt(7)
+    assert abs(values.mean() - truth) < 4 * values.std() / math.sqrt(15)
     assert 0.7 < math.sqrt((errors**2).mean()) / values.std() < 2.5
     assert max(x.interval()[1] for x in found["without"]) < truth  # negative control
 
@@ -1041,6 +1041,7 @@ def test_estimates_stay_on_their_device(no_transfer, method, gaps, shape):
     x[rng.random(shape) < gaps] = np.nan
     for special in SPECIAL if shape[-2] == 20 else SPECIAL[:2]:
         options = dict(method=method, random_state=0, n_permutations=1, **special)
+        options |= dict(trials=True) if len(shape) == 3 else {}
         try:
             expected = sm.estimate(x, 3, **options)
         except ValueError as refused:

@@ -131,14 +131,11 @@ def test_sorted_rows_and_columns_do_no_harm(method):
 
 def test_sorted_rows_in_a_stream():
     phi = tuning_curves()
-    truth = all_cycles(phi, 5)
-    found = [
-        Stream(60, 5, random_state=s).update(phi[:25]).update(phi[25:]).estimate().values
-        for s in range(20)
-    ]
-    assert (abs(np.mean(found, axis=0) / truth - 1)[2:] < [0.2, 0.4, 0.6]).all()
-    given = Stream(60, 5, shuffle=False).update(phi).estimate().values
-    assert (abs(given / truth - 1)[2:] > [0.05, 0.15, 0.3]).all()  # negative control
+    truth = all_cycles(phi, 3)
+    found = Stream(60, 3, center=False).update(phi[:25]).update(phi[25:]).estimate().values
+    np.testing.assert_allclose(found, truth, rtol=1e-9)  # in whatever order
+    given = increasing(phi, 5) / all_cycles(phi, 5)
+    assert (abs(given - 1)[2:] > [0.05, 0.15, 0.3]).all()  # negative control
 
 
 # ------------------------------------------------------------------- 4. dependent rows
@@ -294,9 +291,8 @@ def test_sizes_that_doubles_cannot_hold_are_refused():
     phi = abs(np.random.default_rng(7).standard_normal((6, 7)))
     phi *= np.array([1e-290, 1e290, 1e-290, 1e290, 1, 1])[:, None]
     for call in (
-        lambda: estimate(phi, 5),
+        lambda: estimate(phi, 3),
         lambda: increasing(phi, 5),
-        lambda: Stream(7, 5).update(phi).estimate(),
     ):
         with pytest.raises(ValueError, match="sizes differ by more than doubles can hold"):
             call()
