@@ -151,11 +151,13 @@ class Scale(NamedTuple):
 
     def to(self, v):
         "Values on the scale; a power keeps the sign."
+        v = np.asarray(v, dtype=float)
         with np.errstate(all="ignore"):
             return np.log(v) if not self.power else np.copysign(abs(v) ** self.power, v)
 
     def back(self, s):
         "The values that have this place; NaN past the end of a reciprocal."
+        s = np.asarray(s, dtype=float)
         with np.errstate(all="ignore"):
             if not self.power:
                 return np.exp(s)
@@ -164,6 +166,7 @@ class Scale(NamedTuple):
 
     def slope(self, s):
         "Derivative of the value by its place."
+        s = np.asarray(s, dtype=float)
         with np.errstate(all="ignore"):
             return (
                 np.exp(s) if not self.power else abs(s) ** (1 / self.power - 1) / self.power

@@ -88,7 +88,10 @@ def exact_blocks(pair, n_max, row_edges, edges):
         return [Fraction(s, 2 ** (2 * n * shift)) for n, s in enumerate(found, 1)]
 
     if pair.counts is None:
-        ways = (elementary_symmetric(Counter(np.diff(e).tolist()), n_max)[1:] for e in (row_edges, edges))
+        ways = (
+            elementary_symmetric(Counter(np.diff(e).tolist()), n_max)[1:]
+            for e in (row_edges, edges)
+        )
         counts = [a * b for a, b in zip(*ways)]
     else:
         counts = sums(*pair.counts)
@@ -571,6 +574,9 @@ def check_result(result, told, watch, place, typical):
     import spectral_moments as sm
 
     place = place if place in ("dask", "torch") else "numpy"
+    if isinstance(result, sm.Quantity):
+        str(result), result.to_dict()
+        return "right"
     if isinstance(result, sm.Estimate):
         if told:
             raise Failed("a doubt is said twice: as a note and as a warning")

@@ -649,7 +649,13 @@ def test_places_agree(method, tmp_path, monkeypatch):
     k = METHODS.index(method)
     for (gaps, center, weights, groups), T in zip(SWITCHES[k % 5 :: 5], (1, 2, 5, 1)):
         known = method == "auto" or "groups" in FAMILIES[method].apart
-        if groups and not known or method == "sums" and center and (gaps or weights or groups):
+        if (
+            groups
+            and not known
+            or method == "sums"
+            and center
+            and (gaps or weights or groups)
+        ):
             continue
         phi, options = combination(T, gaps, weights, groups)
         options.update(method=method, center=center, random_state=1, n_jobs=1)
