@@ -67,7 +67,7 @@ def test_harness_notices():
         wrong = sm.estimate(phi + np.eye(3, 4), 2)
     with hostile.Watch() as watch, warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        sm.estimate(phi, 2, stderr=False)
+        sm.estimate(phi, 2, center=False, stderr=False)
     values = sm.all_cycles(phi, 2) * [1, 1.01]
     parts = (values, ["all_cycles"] * 2, np.ones(2, dtype=bool), [])
     for call, message in (
