@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['KEPT', 'LARGEST', 'ALIASES', 'SPEED', 'LEAST', 'MOST', 'PRODUCTS', 'ERRORS', 'WIDEST', 'CHEAP', 'ROUNDS', 'TOLERANCE',
-           'LOST', 'NEGLIGIBLE', 'LITERAL', 'GROUPED', 'MANY', 'OVERHEAD', 'FLIPS', 'STEP', 'choose', 'every_cycle',
-           'Plan', 'plan', 'lost_words', 'reduce_planned', 'without_unit', 'literal_axes', 'trial_axis', 'sampled_axes',
+           'LOST', 'NEGLIGIBLE', 'LITERAL', 'MANY', 'OVERHEAD', 'FLIPS', 'STEP', 'choose', 'every_cycle', 'Plan',
+           'plan', 'lost_words', 'reduce_planned', 'without_unit', 'literal_axes', 'trial_axis', 'sampled_axes',
            'axes_from_sample']
 
 # %% ../../nbs/98_choice.ipynb #b7ff3e58
@@ -341,7 +341,6 @@ def reduce_planned(
 
 # %% ../../nbs/98_choice.ipynb #43fc36ec
 LITERAL = SPEED / 8  # price of all deletions up to which each is made
-GROUPED = 4  # times as much where units are groups, each far from a small change
 MANY = 100  # units of one kind from which the derivative is exact enough
 OVERHEAD = SPEED / 100_000  # of one operation, however small
 
@@ -386,8 +385,6 @@ def _affordable(systems, words, design, kinds):
     units = design.units(systems)
     if max((units[kind].count for kind in kinds), default=0) > MANY:
         return ()
-    grouped = any(units[kind].groups is not None for kind in kinds)
-    limit = LITERAL * (GROUPED if grouped else 1)
     deletions = sum(units[kind].count for kind in kinds)
     trials = max(system.source.shape[0] for system in systems.values())
     deletions *= len(trial_splits(trials, _DRAWS()))
@@ -395,7 +392,7 @@ def _affordable(systems, words, design, kinds):
         graphs = word_weights(words, known).graphs
         price = _price("all_cycles", words, known, lengths)
         price += OVERHEAD * plan_steps(graphs, lengths, known.features)
-        if deletions * price <= limit:
+        if deletions * price <= LITERAL:
             break
         words = tuple(word for word in words if len(word) < max(map(len, words)))
     return words
