@@ -24,7 +24,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pooch
 import torch
 from numba import njit
 from torch.nn.functional import one_hot
@@ -38,6 +37,10 @@ from spectral_moments import (
     participation_ratio,
 )
 from spectral_moments.io.files import atomic_write
+
+with warnings.catch_warnings():  # a progress bar without widgets is fine
+    warnings.simplefilter("ignore")
+    import pooch
 
 TOGETHER = 4  # seeds trained together, as one stack of matrices
 NAMES = "naive", "ours", "powers", "size", "ratio", "loss", "accuracy"

@@ -14,11 +14,15 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pooch
+
+with warnings.catch_warnings():  # a progress bar without widgets is fine
+    warnings.simplefilter("ignore")
+    import pooch
 
 ARCHIVE = "dimensionality-0.1.0.tar.gz"
 SHA256 = "f66cb0ec1fd142a0799627ee634309b820f66fa4adfc75e7b9a56ba28170b147"

@@ -196,7 +196,7 @@ class Sweep:
 
     @property
     def dimensions(self):
-        "That of the mean moments of each size, with the error of the draws: `Quantity`s."
+        "That of the mean moments of each size, with the error of the draws."
         covariances = [np.cov(x.T) / len(x) for x in self.moments]
         pairs = zip(self.moments, covariances)
         return [from_moments(x.mean(axis=0), covariance=C).dimension() for x, C in pairs]
