@@ -32,7 +32,7 @@ from spectral_moments.engine.choice import (
     trial_axis,
 )
 from .engine.reduction import FAMILIES, Design, System, reduce
-from .engine.sources import Recording, open_source
+from .engine.sources import NotSurveyed, Recording, open_source, survey_source
 from .engine.systems import open_systems
 from .errors import axis_error
 from spectral_moments.results import (
@@ -112,24 +112,38 @@ def measure(
     rng, n_jobs = check_random_state(random_state), check_n_jobs(n_jobs)
     if n_permutations is not None:
         n_permutations = check_count(n_permutations, "n_permutations", least=0)
-    way = plan(systems, tuple(words), method, design, n_permutations)
+    about = tuple(words), design, method, n_permutations, stderr
+    with progress_bar(progress, None) as bar:
+        options = dict(rng=rng, n_jobs=n_jobs, advance=bar.update)
+        try:
+            found, names, lost = _reduced(systems, *about, options)
+        except NotSurveyed:  # some rows did not tell enough
+            for name, system in systems.items():
+                survey_source(system.source, name)
+            found, names, lost = _reduced(systems, *about, options)
+    settings = _settings(systems, design, method, n_permutations, random_state)
+    return answer(found, systems, design, words, names, settings, lost=lost)
+
+
+def _reduced(systems, words, design, method, n_permutations, stderr, options):
+    "All words with the axes of their errors, the family of each, which are lost."
+    way = plan(systems, words, method, design, n_permutations)
+    if {*way.names} != {"sums"} and not all(s.source.surveyed for s in systems.values()):
+        raise NotSurveyed
     families = [FAMILIES[name] for name in way.names]
     stderr = stderr and all(family.honest for family in families)
     backends = {system.source.backend for system in systems.values()}
     exact = stderr and all(backends <= {*family.backward} for family in families)
-    with progress_bar(progress, None) as bar:
-        axes, errors = {}, None
-        if stderr and not exact:  # only one system has families that are not
-            axes = axes_from_sample(systems["phi"], len(words), design)
-            errors = np.hypot.reduce([axis_error(x) for x in axes.values()])
-        options = dict(rng=rng, n_jobs=n_jobs, advance=bar.update, replicates=exact)
-        found, names, lost = reduce_planned(systems, way, design, errors, **options)
-        if exact:
-            axes = literal_axes(systems, tuple(words), names, design, found)
-            axes |= trial_axis(systems, tuple(words), design, found)
-    found = found._replace(axes=found.axes | axes if stderr else {})
-    settings = _settings(systems, design, method, n_permutations, random_state)
-    return answer(found, systems, design, words, names, settings, lost=lost)
+    axes, errors = {}, None
+    if stderr and not exact:  # only one system has families that are not
+        axes = axes_from_sample(systems["phi"], len(words), design)
+        errors = np.hypot.reduce([axis_error(x) for x in axes.values()])
+    options = options | dict(replicates=exact)
+    found, names, lost = reduce_planned(systems, way, design, errors, **options)
+    if exact:
+        axes = literal_axes(systems, words, names, design, found)
+        axes |= trial_axis(systems, words, design, found)
+    return found._replace(axes=found.axes | axes if stderr else {}), names, lost
 
 
 def _settings(systems, design, method, n_permutations, random_state):

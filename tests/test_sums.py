@@ -25,7 +25,7 @@ COLUMNS = [0, 0, 1, 1, 2, 3, 4, 5, 6]
 @pytest.fixture
 def small(monkeypatch):
     "Pieces of seven rows, no deletions one by one, and sums however few rows there are."
-    monkeypatch.setattr(sums, "STRIP", 128 * Q * 7)
+    monkeypatch.setattr(sums, "STRIP", 64 * Q * 7)
     monkeypatch.setattr(reduction, "KEPT", 0)
     monkeypatch.setattr(choice, "LITERAL", 0)
 

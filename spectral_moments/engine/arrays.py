@@ -317,6 +317,11 @@ class _Files(Library):
 
     def take(self, trials, rows):  # neighbours together
         T, P, Q = trials.shape
+        if isinstance(rows, slice) and len(range(P)[rows]) * T * Q * 8 <= STRIP:
+            with np.errstate(over="ignore"):
+                found = np.array(trials[:, rows], dtype=float)
+            self._forget(trials)
+            return found
         rows = np.arange(P)[rows]
         found, order = np.empty((T, len(rows), Q)), np.argsort(rows)
         height = max(1, STRIP // (8 * T * Q))
@@ -324,9 +329,13 @@ class _Files(Library):
             part = order[start : start + height]
             with np.errstate(over="ignore"):  # becomes infinite, and is refused
                 found[:, part] = trials[:, rows[part]]
-        if trials.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
-            trials._mmap.madvise(mmap.MADV_DONTNEED)  # what was read need not stay
+        self._forget(trials)
         return found
+
+    def _forget(self, trials):
+        "What was read need not stay."
+        if trials.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+            trials._mmap.madvise(mmap.MADV_DONTNEED)
 
 
 def _mapped(x):

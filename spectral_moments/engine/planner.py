@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg.blas import dtrmm
 
 from .arrays import namespace
 
@@ -368,6 +369,15 @@ def _operands(plan, values, i):
     return [values[arg] if arg >= 0 else values[~arg].T for arg in args]
 
 
+def _weighted_square(values, arg, weights):
+    "a @ diag(w) @ a.T; of one matrix, half of the product is enough, if no w is negative."
+    a, w = values[arg] if arg >= 0 else values[~arg].T, values[weights]
+    if type(a) is np.ndarray and (w >= 0).all():  # then numpy knows
+        a = a * np.sqrt(w)
+        return a @ a.T
+    return (a * w) @ (values[arg].T if arg >= 0 else values[~arg])
+
+
 def _run(plan, loop, values, given, keep, skipped=()):
     "Carry out the steps of one loop, adding to the dict `values`."
     for i, dropped in plan.steps[loop]:
@@ -375,7 +385,10 @@ def _run(plan, loop, values, given, keep, skipped=()):
             values[i] = np.zeros((1, 1))
             continue
         op, args = plan.table.nodes[i].op, plan.table.nodes[i].args
-        values[i] = _OPERATIONS[op](*_operands(plan, values, i)) if args else given(op)
+        if op == "join" and len(args) == 3 and args[1] == ~args[0]:
+            values[i] = _weighted_square(values, *args[::2])
+        else:
+            values[i] = _OPERATIONS[op](*_operands(plan, values, i)) if args else given(op)
         for a in () if keep else dropped:
             del values[a]
 
@@ -418,11 +431,22 @@ def _join_adjoint(plain, g, y, a, b, w=None):
     return parts if w is None else [*parts, (both,) if plain[2] else inner]
 
 
+def _quadratic_forms(g, a):
+    "The diagonal of `a.T @ g @ a` for a symmetric g, from its lower half."
+    half = np.tril(g)
+    half.ravel()[:: len(g) + 1] *= 0.5
+    half = dtrmm(2.0, half.T, a, lower=0, trans_a=1)
+    return np.einsum("ij,ij->j", half, a)
+
+
 def _symmetric_adjoint(plain, g, y, a, w=None):
-    "The same for `a @ diag(w) @ a.T`, at the price of one product."
+    "The same for `a @ diag(w) @ a.T`, at the price of one product, or of half of one."
     g = g + g.T
-    half = g @ a
-    inner = (half * a).sum(0) if plain[0] or w is not None else None
+    if plain[0] and type(a) is np.ndarray and a.dtype == float:
+        half, inner = None, _quadratic_forms(g, a)
+    else:
+        half = g @ a
+        inner = (half * a).sum(0) if plain[0] or w is not None else None
     if w is None:
         return [((g * y).sum(1), inner) if plain[0] else half]
     first = ((g * y).sum(1), inner * w) if plain[0] else half * w

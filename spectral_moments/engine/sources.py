@@ -4,12 +4,13 @@
 
 # %% auto #0
 __all__ = ['FEWEST', 'SAMPLE', 'Pair', 'gathered', 'Means', 'ratio_means', 'Noise', 'View', 'unit_exponent', 'scaled', 'Source',
-           'survey', 'Recording', 'open_source']
+           'survey', 'Recording', 'NotSurveyed', 'open_source', 'survey_source']
 
 # %% ../../nbs/21_sources.ipynb #c4cba06e
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -281,6 +282,7 @@ class Source:
     trials: Any  # array (T, P, Q); NaN where missing
     exponent: int = 0  # rows are handed out divided by 2**exponent
     gaps: bool = False  # whether entries may be missing
+    surveyed: bool = True  # whether all entries were looked at, or only some rows
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -304,10 +306,15 @@ class Source:
         (found,) = computed(self.take(rows))
         return found
 
-    def sample(self):
-        "Rows at even distances, computed if they were only planned."
+    @cached_property
+    def _sample(self):
         P = self.shape[1]
-        return self.held(np.unique(np.linspace(0, P - 1, min(P, SAMPLE)).astype(int)))
+        rows = np.unique(np.linspace(0, P - 1, min(P, SAMPLE)).astype(int))
+        return computed(library(self.trials).take(self.trials, rows))[0]
+
+    def sample(self):
+        "Rows at even distances, computed once if they were only planned."
+        return self._scaled(self._sample)
 
     def strips(self, function) -> list:
         "`function` of a few rows at a time, wherever they live."
@@ -362,13 +369,32 @@ class _Recordings(Library):
 LIBRARIES[Recording] = _Recordings()
 
 
+class NotSurveyed(Exception):
+    "Raised where more has to be known of a source than some of its rows tell."
+
+
 def open_source(
     phi: ArrayLike | Recording,  # matrix (P, Q) or trials (T, P, Q), of any library
     *,
     name: str = "phi",  # the argument
+    later: bool = False,  # whether some rows will do for now, if not all are in memory
 ) -> Source:
     "The door: what was measured, validated and scaled once."
     source = Source(library(phi).trials(phi, name))
+    if later and source.backend in ("file", "dask"):
+        largest, squares, seen = survey(source.sample())
+        if seen == math.prod(source.sample().shape) and 0 < largest < 2.0**40:
+            source.exponent, source.surveyed = unit_exponent(largest, squares, seen), False
+            return source
+    return survey_source(source, name)
+
+
+def survey_source(
+    source: Source,  # of which little is known
+    name: str,  # the argument
+) -> Source:  # the same, scaled, with all of its entries looked at
+    "Look at all entries, or say what is wrong with them."
+    source.exponent = 0
     parts = source.strips(survey)
     largest, seen = max(part[0] for part in parts), sum(part[2] for part in parts)
     if math.isinf(largest):
@@ -386,4 +412,5 @@ def open_source(
             "the largest, or mark them as missing by NaN",
         )
     source.exponent, source.gaps = exponent, seen < math.prod(source.shape)
+    source.surveyed = True
     return source

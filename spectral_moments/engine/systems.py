@@ -19,7 +19,7 @@ from spectral_moments.checks import (
 )
 from .arrays import backend, to_numpy
 from .reduction import Design, Side, System
-from .sources import Noise, Recording, open_source
+from .sources import Noise, Recording, open_source, survey_source
 
 # %% ../../nbs/41_systems.ipynb #082168b3
 def check_noise(
@@ -36,6 +36,7 @@ def check_noise(
             f"{name} has {source.shape[0]} trials, which remove noise whatever its law; "
             "leave out noise, or pass one trial",
         )
+    source = survey_source(source, name) if not source.surveyed else source
     unit, counts = 2.0**-source.exponent, isinstance(noise, (str, tuple))
     if not counts:
         variance = np.asarray(noise, dtype=float)
@@ -102,7 +103,7 @@ def _refuse_unnamed(name, phi, trials):
 def _opened(name, phi, trials):
     "A source, or an error that names what is wrong with it."
     _refuse_unnamed(name, phi, trials)
-    source = open_source(phi, name=name)
+    source = open_source(phi, name=name, later=True)
     T, P, Q = source.shape
     if T > 1 and trials is False:
         raise ArgumentError(
