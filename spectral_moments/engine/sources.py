@@ -350,6 +350,8 @@ def survey(
         x = x[x == x]
         low, high = (float(x.min()), float(x.max())) if len(x) else (0.0, 0.0)
     largest = max(-low, high)
+    if math.isinf(largest):
+        return largest, 0.0, len(x)
     unit = largest if 1e-100 < largest < 1e100 else 1.0  # their squares are in range
     x = x if unit == largest else x / (largest or 1)
     # x @ x would wake the threads of BLAS, and keep a core
