@@ -21,14 +21,15 @@ from spectral_moments.checks import (
     check_flag,
 )
 from .diagnostics import above_one
-from .engine.reduction import Axis
 from .engine.sources import Recording
+from .engine.stream import Batches
 from .engine.systems import open_design
 from spectral_moments.permutation import (
     Data,
     PermutationTest,
     kept,
     mean_of_halves,
+    pair_words,
     permutation_test,
 )
 from spectral_moments.results import (
@@ -396,104 +397,81 @@ def _checked_systems(systems):
     return systems
 
 # %% ../nbs/14_alignment.ipynb #b5179ac3
-class AlignmentStream:
-    "Alignments of systems whose inputs arrive in batches."
+class AlignmentStream(Batches):
+    """Alignments of systems whose inputs arrive in batches of any size, in any order.
+
+    The same numbers as `alignments` of all inputs. Words of more than three letters, such
+    as abab, do not follow from sums over inputs: give `cross_moments` all of them.
+    """
 
     def __init__(
         self,
         *,
         shared_features: bool = False,  # whether column a of all is the same feature
-        **options,  # all of `estimate` that do not name single inputs
+        random_state: int = 0,  # for the inputs that are kept
+        **options,  # of `estimate`: center, noise, population, column_groups and
+        # column_weights; of columns as dicts by name
     ):
         named = {"groups", "row_weights"} & set(options)
         if named:
             raise ArgumentError(
                 min(named), f"{min(named)} belong to the inputs of a batch; pass to update"
             )
+        unknown = set(options) - DOOR
+        if unknown:
+            raise ArgumentError(
+                min(unknown), f"a stream has no choice of {min(unknown)}; leave it out"
+            )
         self.shared_features = check_flag(shared_features, "shared_features")
-        self.options, self._batches = options, []
-
-    @property
-    def n_rows(self):
-        "Number of inputs seen so far."
-        return sum(batch.shape[1] for batch in self._batches)
-
-    @property
-    def n_batches(self):
-        "Number of batches seen so far."
-        return len(self._batches)
+        options = dict(center=True, shared=self.shared_features) | options
+        super().__init__((), random_state=random_state, **options)
 
     def __repr__(self):
-        return f"AlignmentStream({self.n_rows} inputs in {self.n_batches} batches)"
+        return f"AlignmentStream({self.n_rows} inputs)"
 
     def update(
         self,
         systems: dict,  # name -> the batch (inputs, features) or (trials, inputs, features)
-        **options,  # groups and row_weights of the batch
+        groups: ArrayLike = None,  # a label for each input; groups come whole in one batch
+        row_weights: ArrayLike = None,  # a weight for each input, fixed in advance
     ):  # the stream itself
-        "Take in a batch of at least four inputs, of all systems."
-        options = self.options | options
-        batch, _ = _measured(_checked_systems(systems), options, self.shared_features)
-        self._check(batch)
-        self._batches = [*self._batches, batch]
-        return self
-
-    def _check(self, batch):
-        "Refuse a batch of other systems."
-        kinds = lambda found: {k: (T, Q) for k, (T, _, Q) in found.shapes.items()}
-        mine, theirs = kinds(self._batches[0] if self._batches else batch), kinds(batch)
-        if mine != theirs or [*mine] != [*theirs]:
+        "Take in a batch of inputs, of all systems."
+        words = tuple(pair_words(_checked_systems(systems)))
+        if self.words not in ((), words):
             raise ArgumentError(
                 "systems",
-                f"systems are {theirs} here and were {mine} before (trials, features); "
-                "every batch needs the same systems in the same order",
+                f"systems are {', '.join(systems)} here and were {', '.join(self.names)} "
+                "before; every batch needs the same systems in the same order",
             )
+        known, self.words = self.words, words
+        try:
+            return self.take(systems, groups, row_weights)
+        finally:
+            if self._state is None:
+                self.words = known
 
     def merge(
         self,
-        other,  # a stream of other inputs to the same systems
-    ):  # a new stream; both are left as they are
+        other: "AlignmentStream",  # a stream of other inputs to the same systems
+    ) -> "AlignmentStream":  # a new stream; both are left as they are
         "Join two streams."
         if not isinstance(other, AlignmentStream):
             kind = type(other).__name__
             raise ArgumentError("other", f"other must be an AlignmentStream, not {kind}")
-        mine, theirs = ((x.shared_features, {**x.options}) for x in (self, other))
-        if mine != theirs:
+        options = (repr(sorted(x.options.items(), key=str)) for x in (self, other))
+        if len({*options}) > 1:
             raise ArgumentError("other", "the streams have different options")
-        both = AlignmentStream(shared_features=self.shared_features, **self.options)
-        both._batches = list(self._batches)
-        for batch in other._batches:
-            both._check(batch)
-            both._batches.append(batch)
+        if self.words and other.words and self.words != other.words:
+            raise ArgumentError("other", "the streams have different systems")
+        both = self.joined(other)
+        both.words = self.words or other.words
         return both
 
     def estimate(self) -> Alignments:
         "Alignments of all pairs, of the inputs so far; more may follow."
-        if not self._batches:
+        if self._state is None:
             raise ValueError("the stream has seen no batch; update it first")
-        return Alignments(_mean_estimate(self._batches))
-
-
-def _mean_estimate(batches):
-    "The mean of estimates from independent inputs, weighted by their number."
-    first, counts = batches[0], np.array([batch.shape[1] for batch in batches])
-    share = counts / counts.sum()
-    values = sum(w * batch.values for w, batch in zip(share, batches))
-    axes = {}
-    for kind in first.axes:
-        parts = [w * batch.axes[kind].deviations for w, batch in zip(share, batches)]
-        if kind != "inputs":  # the same features in every batch
-            axes[kind] = Axis(sum(parts))
-            continue
-        for k, (part, batch) in enumerate(zip(parts, batches)):
-            if not np.isfinite(part).all() and len(batches) > 1:  # leave out the batch
-                gone = share[k] / (1 - share[k]) * (values - batch.values)
-                parts[k] = gone[:, None]
-        axes[kind] = Axis(np.concatenate(parts, axis=1))
-    shapes = {k: (T, int(counts.sum()), Q) for k, (T, _, Q) in first.shapes.items()}
-    notes = [*dict.fromkeys(note for batch in batches for note in batch.notes)]
-    notes = notes if len(batches) == 1 else []  # of a batch, not of the whole
-    return replace(first, values=values, axes=axes, shapes=shapes, notes=notes)
+        return Alignments(self.answered(True))
 
 # %% ../nbs/14_alignment.ipynb #ed96b964
 WORDS = ("ab", "aab", "abb", "aabb", "abab")

@@ -360,30 +360,42 @@ def test_several_systems_are_pairs():
     assert len(ax.figure.axes) == 2  # with a colour bar
 
 
-def test_streams():
-    phi, psi = LinearPair(5, 0.5).sample(60, 12, 20, 0)
-    whole = alignments({"a": phi, "b": psi})["a", "b"]
-    same(AlignmentStream().update({"a": phi, "b": psi}).estimate()["a", "b"], whole)
-    one, scaled, left, right = (AlignmentStream() for _ in range(4))
-    for k in range(0, 60, 6):
-        part = {"a": phi[k : k + 6], "b": psi[k : k + 6]}
+@pytest.mark.parametrize("rows", [60, 800])
+@pytest.mark.parametrize("size", [4, 6, 60])
+@pytest.mark.parametrize(
+    "options",
+    [{}, dict(center=False), dict(population=(None, {"a": 15})), dict(column_weights={})],
+)
+def test_streams(rows, size, options):
+    "Batches of any size and any scale, merged in any way: the alignment of all rows."
+    phi, psi = LinearPair(5, 0.5).sample(rows, 12, 20, 0)
+    if "column_weights" in options:
+        options = dict(column_weights={"b": np.arange(1.0, 21)})
+    whole = alignments({"a": phi, "b": psi}, **options)["a", "b"]
+    one, scaled, left, right = (AlignmentStream(**options) for _ in range(4))
+    for k in range(0, rows, size):
+        part = {"a": phi[k : k + size], "b": psi[k : k + size]}
         one.update(part)
         scaled.update({"a": 1e3 * part["a"], "b": 1e-9 * part["b"]})
         (left if k < 24 else right).update(part)
     both = left.merge(right)
-    assert left.n_batches == 4 and both.n_batches == 10 and both.n_rows == 60
-    same(scaled.estimate()["a", "b"], one.estimate()["a", "b"], 1e-6)
-    same(both.estimate()["a", "b"], one.estimate()["a", "b"], 1e-6)
-    assert AlignmentStream().merge(one).n_rows == one.merge(AlignmentStream()).n_rows == 60
+    assert both.n_rows == rows
+    for stream in (one, scaled, both):
+        found = stream.estimate()["a", "b"]
+        np.testing.assert_allclose(found.ratio, whole.ratio, rtol=1e-9)
+        np.testing.assert_allclose(found.stderr, whole.stderr, rtol=1e-7 + (rows > 500) / 9)
+    assert AlignmentStream(**options).merge(one).n_rows == rows
+    assert one.merge(AlignmentStream(**options)).n_rows == rows
 
 
-def test_batches_of_four_are_unbiased():
-    phi, psi = LinearPair(3, 0.6, exponent=0).sample(800, 30, 30, 0)
+def test_one_batch_of_four_inputs_has_an_error():
+    phi, psi = LinearPair(3, 0.6, exponent=0).sample(44, 30, 30, 0)
+    groups = np.arange(44) // 2
     stream = AlignmentStream()
-    for k in range(0, 800, 4):
-        stream.update({"a": phi[k : k + 4], "b": psi[k : k + 4]})
-    found, whole = stream.estimate()["a", "b"], alignment(phi, psi)
-    assert abs(found.value - whole.value) < 4 * found.parts["inputs"]
+    for rows in (slice(0, 4), slice(4, 44)):
+        stream.update({"a": phi[rows], "b": psi[rows]}, groups=groups[rows])
+    found = stream.estimate()["a", "b"]
+    same(found, alignments({"a": phi, "b": psi}, groups=groups)["a", "b"], 1e-9)
 
 
 # --- refusals, studies --------------------------------------------------------------------
@@ -419,7 +431,7 @@ def test_what_else_is_refused():
     for systems in ({"a": x, "b": x[:, :3]}, {"a": x, "c": x}, {"b": x, "a": x}):
         with pytest.raises(ValueError, match="every batch"):
             stream.update(systems)
-    assert stream.n_batches == 1
+    assert stream.n_rows == 9
     with pytest.raises(ValueError, match="options"):
         stream.merge(AlignmentStream(center=False))
     with pytest.raises(ValueError, match="AlignmentStream"):

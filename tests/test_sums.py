@@ -133,7 +133,12 @@ def test_one_answer_for_all_containers(nothing_loaded, tmp_path, options):
 @pytest.mark.parametrize("stderr", [True, False])
 @pytest.mark.parametrize(
     "options",
-    [{}, dict(center=False), dict(population=(None, 20)), dict(groups=np.arange(3000) // 5)],
+    [
+        {},
+        dict(center=False),
+        dict(population=(None, 20)),
+        dict(groups=np.arange(3000) // 5),
+    ],
 )
 def test_passes_over_a_file(nothing_loaded, tmp_path, monkeypatch, options, stderr):
     "One for the values, one for the errors of rows, and some rows at even distances."
