@@ -12,8 +12,9 @@ import pytest
 
 import spectral_moments as sm
 from spectral_moments import increasing
-from spectral_moments.engine import sketch
+from spectral_moments.engine import arrays, sketch, sums
 from spectral_moments.engine.cluster import tree_means
+from spectral_moments.engine.sources import open_source
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -29,11 +30,14 @@ def structured(P, Q, seed=0):
     return sm.Linear(4).sample(P, Q, random_state=seed)
 
 
+LIMIT = 450e6  # bytes of memory of a worker
+
+
 @pytest.fixture(scope="module")
 def cluster():
     "Two worker processes; the client is the active one."
     distributed = pytest.importorskip("dask.distributed")
-    options = dict(n_workers=2, threads_per_worker=1, processes=True)
+    options = dict(n_workers=2, threads_per_worker=1, processes=True, memory_limit=LIMIT)
     with (
         warnings.catch_warnings(),
         distributed.LocalCluster(dashboard_address=None, **options) as cluster,
@@ -86,7 +90,56 @@ def test_cluster_survives_the_death_of_a_worker(cluster):
     np.testing.assert_allclose(est.values, increasing(phi, 5), rtol=1e-10)
 
 
+def test_an_array_larger_than_the_memory_of_the_workers(cluster):
+    x = da.random.default_rng(0).standard_normal((1_000_000, 64), chunks=(20_000, 64))
+    assert x.nbytes > LIMIT
+    found = sm.estimate(x, 2)
+    assert found.methods == ["sums", "sums"]
+    assert abs(found.values[0] - 1) < 5 * found.stderr[0]
+
+
 # ------------------------------------------------------------------------ without one
+def test_tasks_and_what_comes_to_the_client(here, monkeypatch):
+    "Three tasks for a chunk and a pass, a tree of sums, and results of the size of a sum."
+    from dask.callbacks import Callback
+
+    graphs, returned, compute = [], [], dask.compute
+
+    class Count(Callback):
+        def _start(self, graph):
+            graphs.append(len(graph))
+
+    def watched(*given, **options):
+        found = compute(*given, **options)
+        returned.append(max(x.size for of in found for x in of if hasattr(x, "size")))
+        return found
+
+    Q, chunks = 8, 300
+    x = da.from_array(structured(20 * chunks, Q), chunks=(20, Q))
+    monkeypatch.setattr(arrays, "SMALLEST", 0)  # as they are
+    with Count():
+        sm.estimate(x, 2, stderr=False)
+    assert max(graphs) < 3.5 * chunks
+    source = open_source(x)
+    monkeypatch.setattr(dask, "compute", watched)
+    pieces = [sums.Piece(slice(k, k + 20), {}) for k in range(0, 20 * chunks, 20)]
+    total = lambda work, piece, rows: [rows.sum((0, 1))]
+    arrays.map_parts(total, [source], pieces, None, sums.added_sums)
+    assert returned == [Q]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "expected"),
+    [((1, 2, 1, 3, 1), (4, 4)), ((100,), (34, 33, 33)), ((0, 4, 0, 4), (4, 4))],
+)
+def test_ragged_and_wide_chunks(here, monkeypatch, chunks, expected):
+    monkeypatch.setattr(arrays, "SMALLEST", 4 * 8 * 8)
+    monkeypatch.setattr(arrays, "LARGEST", 40 * 8 * 8)
+    x = da.from_array(np.ones((sum(chunks), 8)), chunks=(chunks, 3))
+    found = arrays.library(x).trials(x, "phi")
+    assert found.chunks == ((1,), expected, (8,))
+
+
 @pytest.mark.parametrize("chunks", [(40, 25), (7, 25), (300, 25), (40, 4)])
 def test_tree_of_merges(here, chunks):
     phi = structured(150, 25)

@@ -320,6 +320,14 @@ class Source:
         rows = np.unique(np.linspace(0, P - 1, min(P, SAMPLE)).astype(int))
         return computed(library(self.trials).take(self.trials, rows))[0]
 
+    @cached_property
+    def glance(self):
+        "A few runs of rows, not scaled: what the first look at a file or a cluster is."
+        P = self.shape[1]
+        starts = np.linspace(0, P - 1, 16).astype(int)[:, None]
+        rows = np.unique(np.minimum(starts + np.arange(SAMPLE // 16), P - 1))
+        return computed(library(self.trials).take(self.trials, rows))[0]
+
     def sample(self):
         "Rows at even distances, computed once if they were only planned."
         return self._scaled(self._sample)
@@ -392,8 +400,8 @@ def open_source(
     "The door: what was measured, validated and scaled once."
     source = Source(library(phi).trials(phi, name))
     if later and source.backend in ("file", "dask"):
-        largest, squares, seen = survey(source.sample())
-        if seen == math.prod(source.sample().shape) and 0 < largest < 2.0**40:
+        largest, squares, seen = survey(source.glance)
+        if seen == source.glance.size and 0 < largest < 2.0**40:
             source.exponent, source.surveyed = unit_exponent(largest, squares, seen), False
             return source
     return survey_source(source, name)
