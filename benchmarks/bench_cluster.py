@@ -11,6 +11,7 @@ from common import Report, by, in_turn, sized
 import spectral_moments as sm
 
 CASES = (  # method, P, Q, n_max, rows of a chunk
+    ("sums", (40_000, 128), 3, 5000),
     ("all_cycles", (2000, 500), 4, 500),
     ("increasing", (20_000, 64), 4, 2500),
     ("sketched", (20_000, 256), 4, 2500),

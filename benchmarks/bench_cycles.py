@@ -9,7 +9,7 @@ import numpy as np
 from common import Report, by, in_turn, product, shortest, sized, third_above
 
 from spectral_moments import all_cycles
-from spectral_moments.engine.graphs import cycle_weights, graph_terms, order_terms
+from spectral_moments.engine.graphs import graph_terms, word_patterns, word_weights
 from spectral_moments.engine.planner import make_plan
 
 TIMES = (  # P, Q, n_max, size of the product, what version 0.1 took
@@ -21,9 +21,9 @@ MEMORY = ((1000, 1000, 11.01), (100, 20_000, 7.041))  # P, Q, what version 0.1 t
 
 def make_plans():
     "Enumerate the graphs of orders 1 to 5 and plan their sums, from nothing."
-    for cache in (cycle_weights, order_terms, graph_terms, make_plan):
+    for cache in (word_patterns, word_weights, graph_terms, make_plan):
         cache.cache_clear()
-    make_plan(cycle_weights(5, (300, 600)).graphs)
+    make_plan(word_weights(tuple(("phi",) * n for n in range(1, 6))).graphs)
 
 
 def peak_memory(call):

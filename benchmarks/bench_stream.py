@@ -1,45 +1,74 @@
-"""Rows in batches: the cost of an update and of a merge.
+"""Sums over rows: a file, a stream and a merge, in products of the matrix with itself.
 
 python benchmarks/bench_stream.py
 """
 
+import tempfile
+from pathlib import Path
+
 import numpy as np
-from common import Report, by, in_turn, product, sized, third_above
+from common import Report, by, in_turn, sized
 
-from spectral_moments import Stream
+import spectral_moments as sm
+from spectral_moments.engine import arrays
 
-N_MAX = 7
+P, Q = sized((40_000, 256), (2000, 16))
+LIMITS = {  # order, options, whether with errors: products, flops alone in brackets
+    (2, "", True): 10,  # (2)
+    (3, "", False): 15,  # (6)
+    (3, "", True): 40,  # (13)
+    (2, "population", True): 10,  # (2)
+    (2, "groups", True): 60,
+}
+
+
+def options_of(what):
+    "Options of `estimate`."
+    known = {"population": dict(population=(None, Q)), "groups": None, "": {}}[what]
+    return dict(groups=np.arange(P) // 40) if known is None else known
 
 
 def main():
-    report = Report("stream")
-    (count, Q), cube = sized((2048, 256), (2048, 32)), sized(1500, 200)
-    rows = np.random.default_rng(0).standard_normal((count, Q))
-    work = 2 * (2 * N_MAX - 1) * count * Q**2  # operations, without what merging needs
-    sizes = f"{count} rows of {Q} features, n_max = {N_MAX}"
-    for mergeable, before in ((False, 2.275), (True, 3.378)):
-        stream = Stream(Q, N_MAX, mergeable=mergeable, random_state=0).update(rows)
-        update = lambda s=stream: s.update(rows)
-        ours, theirs = in_turn([update, product(cube)], 5)
+    report, rng = Report("stream"), np.random.default_rng(0)
+    rows = rng.standard_normal((P, Q))
+    square = lambda: rows.T @ rows
+    with tempfile.TemporaryDirectory() as folder:
+        np.save(Path(folder) / "rows.npy", rows)
+        given = np.load(Path(folder) / "rows.npy", mmap_mode="r")
+        arrays.LOADED = 0  # a file stays a file
+        for (n_max, what, stderr), limit in LIMITS.items():
+            known = options_of(what) | dict(stderr=stderr)
+            call = lambda n=n_max, o=known: sm.estimate(given, n, **o)
+            report.row(
+                f"estimate of a file, {what or 'centred'}, "
+                f"{'with' if stderr else 'without'} errors",
+                np.divide(*in_turn([call, square], 3)),
+                limit,
+                sizes=f"{by(P, Q)}, n_max = {n_max}",
+                baseline="the product of the matrix with its transpose, Q x Q",
+                timing="shortest of 3, in turn",
+            )
+    for n_max, limit in ((2, 6), (3, 14)):
+        stream = sm.Stream(Q, n_max).update(rows)
+        calls = [lambda s=stream: s.update(rows), lambda s=stream: s.merge(s), square]
+        update, merge, base = in_turn(calls, 3)
         report.row(
-            "stream, " + ("with" if mergeable else "without") + " what merging needs",
-            ours / (work * theirs / (2 * cube**3)),
-            third_above(before),
-            sizes=sizes,
-            baseline=f"a {cube}-cube product at the same number of operations",
-            timing="shortest of 5, in turn",
+            "stream, further rows",
+            update / base,
+            limit,
+            sizes=f"{by(P, Q)}, n_max = {n_max}",
+            baseline="the product of the matrix with its transpose, Q x Q",
+            timing="shortest of 3, in turn",
         )
-    other = Stream(Q, N_MAX, random_state=0).update(rows)
-    merge, update = in_turn([lambda: other.merge(other), lambda: other.update(rows)], 5)
-    report.row(
-        "merge of two streams, in rows that could be streamed meanwhile",
-        merge / update * count,
-        third_above(1044),
-        unit="rows",
-        sizes=f"{Q} features, n_max = {N_MAX}",
-        baseline="update by " + by(count) + " rows",
-        timing="shortest of 5, in turn",
-    )
+        report.row(
+            "merge of two streams, in rows that could be streamed meanwhile",
+            merge / update * P,
+            P,
+            unit="rows",
+            sizes=f"{Q} features, n_max = {n_max}",
+            baseline=f"update by {by(P)} rows",
+            timing="shortest of 3, in turn",
+        )
     report.save()
 
 

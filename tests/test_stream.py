@@ -289,10 +289,42 @@ def test_empty_streams_merge():
     assert empty.merge(empty).n_rows == 0
 
 
-def test_memory_of_a_stream():
-    stream, rows = Stream(64), RNG.standard_normal((2000, 64))
-    stream.update(rows)
-    assert peak_memory(lambda: [stream.update(rows) for _ in range(20)]) < 4e7
+@pytest.mark.parametrize(
+    ("T", "n_max", "matrices", "splits"),
+    [(1, 2, 1, 1), (1, 3, 4, 1), (2, 3, 16, 1), (3, 2, 3, 3)],
+)
+def test_memory_of_a_stream(T, n_max, matrices, splits):
+    "The formula of the docstring, for the state; and what an update takes beside."
+    Q = 64
+    stream, rows = Stream(Q, n_max), RNG.standard_normal((T, 2000, Q))
+    stream.update(rows[0] if T == 1 else rows)
+    state = stream._state
+    held = sum(
+        np.asarray(x).nbytes for x in (*state.sums, *state.kept.values(), state.keys)
+    )
+    assert held <= 8 * ((matrices * Q**2 + 30 * Q) * splits + 1152 * T * Q)
+    assert sum(len(g.legs) == 2 for g in stream._graphs(stream._kind)) == matrices * splits
+    given = rows[0] if T == 1 else rows
+    assert peak_memory(lambda: [stream.update(given) for _ in range(5)]) < 4e7 * T
+
+
+def test_the_shell_loop_of_the_chapter(tmp_path):
+    "Shards, a process each, and the sum of their streams."
+    import re
+    import subprocess
+    import sys
+    from pathlib import Path
+
+    chapter = Path(__file__).parents[1] / "nbs" / "26_cluster.ipynb"
+    cells = ["".join(cell["source"]) for cell in json.loads(chapter.read_text())["cells"]]
+    (loop,) = re.findall("```bash\n(.*?)```", "\n".join(cells), flags=re.S)
+    for k, part in enumerate(np.split(PHI, 4)):
+        np.save(tmp_path / f"shard-{k}.npy", part)
+    loop = loop.replace("python ", f"{sys.executable} ")
+    done = subprocess.run(
+        ["bash", "-c", loop], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == str(Stream(8, 2).update(PHI).estimate()).strip()
 
 
 # ------------------------------------------------------------------------------- files

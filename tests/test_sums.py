@@ -173,6 +173,19 @@ def test_what_some_rows_did_not_tell(nothing_loaded, tmp_path):
         np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-3)
 
 
+@pytest.mark.parametrize("given", ["trials", "three trials", "noise"])
+def test_noise_of_a_finite_population_is_in_the_error(nothing_loaded, given):
+    "Of a Dask array as of one in memory, from some of its rows."
+    number = 3 if "three" in given else 2
+    noise = np.random.default_rng(3).standard_normal((number, 3000, 20))
+    data = MANY + noise[0] if given == "noise" else MANY + noise
+    options = dict(population=(3000, 20), **(dict(noise=1.0) if given == "noise" else {}))
+    chunked = da.from_array(data, chunks=(700, 20) if data.ndim == 2 else (number, 700, 20))
+    found, expected = (estimate(x, 2, **options) for x in (chunked, data))
+    parts = found.parts["trials"], expected.parts["trials"]
+    np.testing.assert_allclose(*parts, rtol=0.6)
+
+
 def test_groups_on_dask_and_in_a_file(nothing_loaded, tmp_path):
     np.save(tmp_path / "a.npy", MANY)
     groups = RNG.integers(0, 500, 3000)
@@ -210,7 +223,8 @@ def test_memory_is_strips_and_a_few_matrices(tmp_path):
         data[start : start + 20_000] = RNG.standard_normal((20_000, 64))
     data.flush()
     given = np.memmap(tmp_path / "a", dtype="f4", shape=(200_000, 64), mode="r")
-    assert peak_memory(lambda: estimate(given, 3)) < 1.2e8  # 102 MB as doubles
+    formula = 60 * 2**21 + 8 * (6 * 4 * 64**2 + 4 * 3 * 200_000)  # of `summed_means`
+    assert peak_memory(lambda: estimate(given, 3)) < formula
 
 
 def test_sum_of_results_in_a_tree(nothing_loaded):

@@ -393,19 +393,40 @@ def trial_axis(
     found: Reduced,  # with the values
 ) -> dict:  # {"trials": `Axis`}, or empty where the other axes tell all of the noise
     "What other noise would do, where a finite population takes the noise out of an axis."
-    if design.noisy:
-        return _law_axis(design, words)
     several = [T for T in design.trials.values() if T > 1]
-    if not several or not design.population or not design.in_memory:
+    if not design.population or not (several or design.noisy):
         return {}
+    some, less = _some_rows(design)
+    if design.noisy:
+        return _law_axis(design, words, some, less)
     least = min(several)
     if least > 2:
-        others = _values(words, (_without_trial(design, t) for t in range(least)))
-        return {"trials": Axis(others - found.values[:, None])}
+        others = _values(words, (_without_trial(some, t) for t in range(least)))
+        all_trials = found.values[:, None] if some is design else _values(words, [some])
+        return {"trials": Axis(less * (others - all_trials))}
     signs = lambda axis: (_signed(axis, seed) for seed in range(FLIPS))
-    sides = [_derivatives(design, words, signs(axis)) for axis in (1, 2)]
+    sides = [less * _derivatives(some, words, signs(axis)) for axis in (1, 2)]
     sizes = [(part**2).mean(axis=1, keepdims=True) for part in sides]
     return {"trials": _both_ways(np.where(sizes[0] > sizes[1], *sides))}
+
+
+def _some_rows(design):
+    "A design in memory, and how much smaller the effect of noise is on the whole."
+    if design.in_memory:
+        return design, 1.0
+    P = design.lengths["inputs"]
+    rows = np.sort(_DRAWS().permutation(P)[:KEPT])
+    systems = {
+        name: System(
+            Source(system.source.held(rows), 0, system.source.gaps),
+            system.columns,
+            system.space,
+            system.noise and system.noise.part(1, rows),
+        )
+        for name, system in design.systems.items()
+    }
+    part = Design(systems, design.center, design.rows.part(rows))
+    return part, math.sqrt(len(rows) / P)
 
 
 def _values(words, designs):
@@ -430,7 +451,7 @@ def _both_ways(draws):
     return Axis(both / math.sqrt(N - 1))
 
 
-def _law_axis(design, words):
+def _law_axis(design, words, some, less):
     "Noise of a known law, as far as no axis of a finite population tells it."
     seen = {kind: 1 - design.unseen(kind) ** 2 for kind in design.units}
     noisy = [design.systems[name] for name in design.noisy]
@@ -440,14 +461,14 @@ def _law_axis(design, words):
     rng = np.random.default_rng(0)
 
     def noise(name, x):
-        law = design.systems[name].noise
+        law = some.systems[name].noise
         if not law:
             return 0 * x
         signs = namespace(x).asarray(rng.choice([-1.0, 1.0], x.shape))
         return signs * namespace(x).sqrt(law.variance(x))
 
-    draws = _derivatives(design, words, [noise] * (2 * FLIPS))
-    return {"trials": _both_ways(math.sqrt(share) * draws)}
+    draws = _derivatives(some, words, [noise] * (2 * FLIPS))
+    return {"trials": _both_ways(less * math.sqrt(share) * draws)}
 
 
 def _with_trials(design, trials):

@@ -115,6 +115,8 @@ def _ranked(values, count):
 def _rescaled(state, exponent, graphs):
     "The same for rows divided by another power of two."
     shift = state.exponent - exponent
+    if not shift:
+        return state
     sums = [np.ldexp(x, shift * g.degree()) for x, g in zip(state.sums, graphs)]
     return state._replace(sums=sums, exponent=exponent)
 
@@ -145,8 +147,9 @@ def _added(one, two, graphs):
 class Batches:
     """Traces of words over systems whose rows arrive in batches, in any order.
 
-    Memory: 8 bytes times S (G Q^2 + 576 T Q), with S splits of T trials (1 for up to two
-    of them) and G matrices of sums: 1 for order 2, 4 for order 3 if centred.
+    Memory: 8 bytes times (G Q^2 + 30 Q) S + 1152 T Q, for S splits of T trials (1 for up to
+    two of them) and G matrices of sums: 1 and 4 for orders 2 and 3 if centred, with trials 3
+    and 16.
     """
 
     def __init__(
@@ -159,7 +162,7 @@ class Batches:
     ):
         self.words, self.origins, self.options = words, origin or {}, options
         self.random_state = check_count(random_state, "random_state", least=0)
-        self._kind, self._state = None, None
+        self._kind, self._state, self._layouts = None, None, {}
 
     @property
     def n_rows(self) -> int:
@@ -220,6 +223,8 @@ class Batches:
 
     def layout(self, kind):
         "What the graphs have to know; means are not known before the end."
+        if kind in self._layouts:
+            return self._layouts[kind]
         one = {name: np.ones((T, 1, Q)) for name, (T, Q) in zip(self.names, kind.shapes)}
         rows = dict(
             groups=[0] if kind.grouped else None,
@@ -230,7 +235,9 @@ class Batches:
             system.source.gaps = kind.gaps
         layout = design.layout
         sized = "sized" if kind.grouped and layout.center else ""
-        return layout._replace(companions=layout.companions or sized, about_mean=False)
+        layout = layout._replace(companions=layout.companions or sized, about_mean=False)
+        self._layouts[kind] = layout
+        return layout
 
     @property
     def names(self):
