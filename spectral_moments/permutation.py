@@ -23,7 +23,7 @@ from spectral_moments.checks import (
 from .engine.arrays import library, to_numpy
 from .engine.reduction import Design, trial_splits
 from .estimation import measure
-from .results import Estimate, Quantity, html_table, text_table
+from .results import Estimate, Quantity, Records, html_table, text_table
 
 # %% ../nbs/40_permutation.ipynb #d1a00007
 class Data(NamedTuple):
@@ -186,7 +186,7 @@ def _orders(classes, P, count, rng, exact):
 
 # %% ../nbs/40_permutation.ipynb #d1a00017
 @dataclass(frozen=True, eq=False)
-class PermutationTest:
+class PermutationTest(Records):
     "Numerators of alignments, and the same with the inputs of one system reordered."
 
     pairs: list  # pairs of names
@@ -215,6 +215,13 @@ class PermutationTest:
     def p_value(self):
         "Of the largest statistic: is any pair related? With one pair, its p-value."
         return min(self.family_wise.values())
+
+    def records(self):
+        "One row for each pair."
+        p, q = self.p_values, self.family_wise
+        row = lambda pair, z: dict(statistic=float(z), p=p[pair], p_of_all=q[pair])
+        both = zip(self.pairs, self.statistics)
+        return [dict(first=x, second=y) | row((x, y), z) for (x, y), z in both]
 
     def _rows(self):
         "Header and rows of the table."
