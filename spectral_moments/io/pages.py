@@ -127,7 +127,7 @@ def _marks(curve, across, up, names):
     return f'<g class="tone{curve.tone}">{drawn}{"".join(points)}</g>'
 
 # %% ../../nbs/45_pages.ipynb #44rb5095
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 310, 56, 14, 34, 50  # of a figure
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 314, 56, 14, 34, 54  # of a figure
 
 
 def _text(x, y, text, anchor):
@@ -161,7 +161,7 @@ def chart(
             )
     if level is not None:
         found.append(f'<path class="level" d="M{LEFT} {up(level):.1f}H{right}"/>')
-    found.append(_text(right, HEIGHT - 2, sides[0], "end"))
+    found.append(_text(right, HEIGHT - 5, sides[0], "end"))
     for curve in curves:
         said = (names[int(k)] if names else number(float(k), trim=True) for k in curve.x)
         found.append(_marks(curve, across, up, [name.replace("\n", " ") for name in said]))

@@ -14,11 +14,11 @@ import math
 import os
 import textwrap
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from importlib.resources import files
-from multiprocessing.pool import ThreadPool
 from pathlib import Path
 from urllib.parse import quote
 
@@ -34,7 +34,7 @@ from ..results import WAYS, Estimate, compare, from_moments
 from ..similarity import alignments
 from ..spectrum.feasible import feasible
 from ..spectrum.moment_problem import eigenvalue_bounds
-from ..spectrum.power_laws import compare_laws
+from ..spectrum.power_laws import power_law
 from ..spectrum.submatrices import Sweep, dimension_sweep, subsample_check
 
 # %% ../../nbs/44_report.ipynb #44r3fdec
@@ -55,8 +55,8 @@ class Subject:
     @cached_property
     def check(self):
         "Submatrices beside the whole."
-        if self.phi is None:
-            raise TypeError("it needs the recording, and only its moments were given")
+        if self.phi is None or math.prod(self.est.shape) > 1e9:
+            raise TypeError("it needs the recording, not only its moments, and in memory")
         draws = int(np.clip(1.44e8 / math.prod(self.est.shape), *DRAWS))
         return subsample_check(self.phi, 2, n_draws=draws, **self.options)
 
@@ -82,9 +82,7 @@ def part_seen(subject: Subject) -> Shown:
         said.append(f"The {name} count is {ends}")
     ends = ([end] for end in D.interval())
     curves.append(Curve("the whole, 95%", [len(y) - 1], [D.value], *ends, joined=False))
-    about = (
-        f"Points: {len(sweeps[0].moments[0])} random parts each. Shaded: the middle 80%."
-    )
+    about = f"Points: {len(sweeps[0].moments[0])} random parts. Shaded: the middle 80%."
     sizes = *sweeps[0].shapes, subject.est.shape[1:]
     look = dict(names=["{}\n× {}".format(*size) for size in sizes], level=D.value)
     return Shown(" ".join(said) + f"\n\n{about}", curves, (SEEN, "dimension"), look)
@@ -137,16 +135,16 @@ spectra lie that fit the moments. A few moments leave much open."""
 def part_exponent(subject: Subject) -> Shown:
     "Laws of decay, all by the same test."
     rows = []
-    for law, fit in compare_laws(subject.est).items():
+    for law in ("power", "exponential"):
+        fit = power_law(subject.est, law=law)
         verdict = "rejected" if fit.p_value < 0.05 else "not rejected"
         what, error = next(iter(fit.stderr.items()))
         row = {"law": law, "": what, "value": fit.exponent, "std. error": error}
-        row["p"] = fit.p_value
-        rows.append(row | {" ": verdict if fit.dof > 0 else "not tested"})
-    text = """How the eigenvalues may fall with their rank, all laws by the same test.
+        rows.append(row | {"p": fit.p_value, " ": verdict if fit.dof else "not tested"})
+    text = """How the eigenvalues may fall with their rank, both laws by the same test.
 
-A law that is rejected has no exponent to quote. Where more than one is left, the moments
-do not tell which holds."""
+A law that is rejected has no exponent to quote. Where both are left, the moments do
+not tell which holds."""
     return Shown(text, rows=rows)
 
 
@@ -169,18 +167,18 @@ With four times as many inputs it would be {rows}%, with four times as many feat
 # %% ../../nbs/44_report.ipynb #44rf3314
 def part_dimensions(subjects: list, paired: str | None) -> Shown:
     "All dimensions side by side."
-    found = [s.est.dimension() for s in subjects]
+    found, x = [s.est.dimension() for s in subjects], np.arange(len(subjects))
+    names = [textwrap.wrap(s.name, max(4, 54 // len(x)))[:2] for s in subjects]
     ends = np.transpose([q.interval() for q in found])
-    values, width = [q.value for q in found], max(4, 54 // len(found))
-    names = ["\n".join(textwrap.wrap(s.name, width)[:2]) for s in subjects]
-    curves = [Curve("unbiased", range(len(found)), values, *ends, joined=False)]
+    curves = [Curve("unbiased", x, [q.value for q in found], *ends, joined=False)]
     with contextlib.suppress(TypeError, ArgumentError):  # no recording, or gaps
         naive = [from_moments(s.check.whole["naive"]).dimension().value for s in subjects]
-        curves.append(Curve("naive", range(len(found)), naive, tone=1, joined=False))
+        curves.append(Curve("naive", x + 0.1, naive, tone=1, joined=False))
     columns = ("", "dimension", "std. error", "95% low", "95% high")
     numbers = ([s.name, *q.numbers().values()] for s, q in zip(subjects, found))
-    rows = [dict(zip(columns, row)) for row in numbers]
-    return Shown("", curves, ("", "dimension"), dict(names=names), rows)
+    rows, look = [dict(zip(columns, row)) for row in numbers], ["\n".join(x) for x in names]
+    text = "m(1)²/m(2) of each recording. Bars: 95% intervals."
+    return Shown(text, curves, ("", "dimension"), dict(names=look), rows)
 
 
 def part_differences(subjects: list, paired: str | None) -> Shown:
@@ -189,17 +187,12 @@ def part_differences(subjects: list, paired: str | None) -> Shown:
     beyond = sum(row["p_holm"] < 0.05 for row in found)
     how = f"paired by {paired}" if paired else "taken as independent"
     text = (
-        f"{beyond} of {len(found)} pairs differ beyond chance (5% for all pairs, by Holm's "
+        f"{beyond} of {len(found)} pairs differ beyond chance (5% for all, by Holm's rule)"
     )
-    names = {
-        "difference": "difference",
-        "error": "std. error",
-        "p": "p",
-        "p_holm": "of all",
-    }
-    pair = lambda row: {"": f"{row['second']} − {row['first']}"}
-    rows = [pair(row) | {new: row[old] for old, new in names.items()} for row in found]
-    return Shown(f"{text}rule); the recordings were {how}.", rows=rows)
+    old, new = ("difference", "error", "p", "p_holm"), ("", "std. error", "p", "of all")
+    pair = lambda row: {"difference": f"{row['second']} − {row['first']}"}
+    rows = [pair(row) | dict(zip(new, (row[k] for k in old))) for row in found]
+    return Shown(f"{text}; the recordings were {how}.", rows=rows)
 
 # %% ../../nbs/44_report.ipynb #44rb661c
 def part_alignments(subjects: list, paired: str | None) -> Shown:
@@ -210,9 +203,9 @@ def part_alignments(subjects: list, paired: str | None) -> Shown:
     rows = "<tr><td></td>" + "".join(f"<th>{escape(x)}</th>" for x in found.names) + "</tr>"
     for name, values, errors in zip(found.names, found.values, found.stderr):
         rows += f"<tr><th>{escape(name)}</th>"
-        for v, e in zip(values, errors):
-            error = f"<small>±{number(e, 1)}</small>" if e else ""
-            rows += f'<td style="--v: {np.clip(v, 0, 1):.2f}">{number(v, 2)}{error}</td>'
+        for other, v, e in zip(found.names, values, errors):
+            said = "1" if other == name else f"{number(v, 2)}<small>±{number(e, 1)}</small>"
+            rows += f'<td style="--v: {np.clip(v, 0, 1):.2f}">{said}</td>'
     text = (
         "1: alike up to rotation and scale; 0: nothing in common. Unbiased by few features."
     )
@@ -241,8 +234,8 @@ CITATION = (
 def _heading(level, title, short, text=""):
     strong, comma, rest = escape(short).partition(",")
     lead = f'<p class="lead"><strong>{strong}</strong>{comma}{rest}.</p>'
-    head = f"<h{level}>{escape(title)}</h{level}>"
-    return f"<header>{head}{lead}{paragraphs(text, 'quiet')}</header>"
+    head = f"<header><h{level}>{escape(title)}</h{level}>{lead}"
+    return f"{head}{paragraphs(text, 'quiet')}</header>"
 
 
 def _answer(est):
@@ -278,13 +271,16 @@ def _methods(subjects):
 # %% ../../nbs/44_report.ipynb #44r07e72
 def _tried(title, function, given, of, end):
     "A part, or the line that says why it is missing."
+    pool, left = ThreadPoolExecutor(1), end - time.monotonic()
     try:
-        with ThreadPool(1) as pool:  # what takes too long is left behind in its thread
-            shown = pool.apply_async(function, given).get(max(end - time.monotonic(), 0.01))
-        return part(title, shown, of)
+        if left <= 0:
+            raise TimeoutError
+        return part(title, pool.submit(function, *given).result(left), of)
     except Exception as error:
         why = f"Left out: {' '.join(str(error).split()) or 'it takes too long'}."
         return section(title, paragraphs(why, "quiet"))
+    finally:
+        pool.shutdown(wait=False)  # what takes too long is left behind in its thread
 
 
 def _body(title, subjects, paired, end, step):
@@ -301,8 +297,11 @@ def _body(title, subjects, paired, end, step):
         head = _heading(1, title, *_answer(one.est))
         return [head, first, _doubts(subjects), *rest, _methods(subjects)]
     found = [(s.est.dimension().value, s.name) for s in subjects]
-    (low, one), (high, other) = min(found), max(found)
-    short = f"{number(low)} to {number(high)} dimensions, from {one} to {other}"
+    found = sorted(x for x in found if x[0] > 0) or [(math.nan, "none")]
+    (low, one), (high, other) = found[0], found[-1]
+    short = (
+        f"{number(low)} to {number(high)} dimensions, least in “{one}”, most in “{other}”"
+    )
     first, *rest = parts(TOGETHER, subjects, paired, of="all")
     page = [_heading(1, title, short), first, _doubts(subjects), *rest]
     for s in subjects:
