@@ -38,7 +38,7 @@ def recording(seed=1, shape=(2, 40, 50)):
 
 
 def sections(page):
-    return re.findall("<h3>(.*?)</h3>", page)
+    return re.findall("<section><h2>(.*?)</h2>", page)
 
 
 def kept(page):
@@ -63,7 +63,7 @@ def test_numbers_are_those_of_the_library(tmp_path):
     table = [f"<td>{number(x[2])}</td>" for x in (est.values, est.stderr, *est.interval())]
     assert "".join(table) in page
     check = sm.subsample_check(phi, 2, n_draws=4)
-    values = unquote(page.split("<h3>Submatrix test")[1])
+    values = unquote(page.split("<h2>Submatrix test")[1])
     assert f",{check.ratios('naive')[0][0, 1]}," in values
     assert len(page) < 3e6 and page.count("<svg") == 5 and "Left out" not in page
     again = sm.report(phi, tmp_path / "again.html", title="A & B").read_text()
@@ -307,7 +307,7 @@ def test_hostile_names_in_a_browser(chromium, hostile_page, width):
     chromium.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     chromium.get(hostile_page.as_uri())
     assert chromium.title == "<script>document.title = 'taken'</script>"
-    shown = [e.text for e in chromium.find_elements("css selector", "article h2")]
+    shown = [e.text for e in chromium.find_elements("css selector", "article header h2")]
     assert shown == [*HOSTILE]
     count = "return document.querySelectorAll(arguments[0]).length"
     assert chromium.execute_script(count, "script") == 1

@@ -127,7 +127,7 @@ def _marks(curve, across, up, names):
     return f'<g class="tone{curve.tone}">{drawn}{"".join(points)}</g>'
 
 # %% ../../nbs/45_pages.ipynb #44rb5095
-WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 314, 56, 14, 34, 54  # of a figure
+WIDTH, HEIGHT, LEFT, RIGHT, TOP, BOTTOM = 460, 314, 64, 14, 34, 54  # of a figure
 
 
 def _text(x, y, text, anchor):
@@ -205,7 +205,7 @@ def section(
 ) -> str:
     "A part of a page."
     inside = "".join(f"<div>{column}</div>" for column in columns if column)
-    return f'<section><h3>{title}</h3><div class="columns">{inside}</div></section>'
+    return f'<section><h2>{title}</h2><div class="columns">{inside}</div></section>'
 
 
 def part(

@@ -82,7 +82,9 @@ def part_seen(subject: Subject) -> Shown:
         said.append(f"The {name} count is {ends}")
     ends = ([end] for end in D.interval())
     curves.append(Curve("the whole, 95%", [len(y) - 1], [D.value], *ends, joined=False))
-    about = f"Points: {len(sweeps[0].moments[0])} random parts. Shaded: the middle 80%."
+    about = (
+        f"Points: {len(sweeps[0].moments[0])} parts of each size. Shaded: the middle 80%."
+    )
     sizes = *sweeps[0].shapes, subject.est.shape[1:]
     look = dict(names=["{}\n× {}".format(*size) for size in sizes], level=D.value)
     return Shown(" ".join(said) + f"\n\n{about}", curves, (SEEN, "dimension"), look)
@@ -101,8 +103,7 @@ whole. Over the smallest parts the mean of m(2) is {ours} times that of the whol
 {naive} times.
 
 Shaded: two standard errors. This tests estimators, not whether the sample is a fair one."""
-    names = ["{}\n× {}".format(*size) for size in subject.check.shapes]
-    look = dict(names=names, level=1.0)
+    look = dict(names=["{}\n× {}".format(*x) for x in subject.check.shapes], level=1.0)
     return Shown(text, curves, (SEEN, "mean of m(2) / whole"), look)
 
 # %% ../../nbs/44_report.ipynb #44rdd19a
@@ -139,7 +140,7 @@ def part_exponent(subject: Subject) -> Shown:
         fit = power_law(subject.est, law=law)
         verdict = "rejected" if fit.p_value < 0.05 else "not rejected"
         what, error = next(iter(fit.stderr.items()))
-        row = {"law": law, "": what, "value": fit.exponent, "std. error": error}
+        row = {"": f"{law}: {what}", "value": fit.exponent, "std. error": error}
         rows.append(row | {"p": fit.p_value, " ": verdict if fit.dof else "not tested"})
     text = """How the eigenvalues may fall with their rank, both laws by the same test.
 
@@ -168,7 +169,7 @@ With four times as many inputs it would be {rows}%, with four times as many feat
 def part_dimensions(subjects: list, paired: str | None) -> Shown:
     "All dimensions side by side."
     found, x = [s.est.dimension() for s in subjects], np.arange(len(subjects))
-    names = [textwrap.wrap(s.name, max(4, 54 // len(x)))[:2] for s in subjects]
+    names = [textwrap.wrap(s.name, max(4, 46 // len(x)))[:2] for s in subjects]
     ends = np.transpose([q.interval() for q in found])
     curves = [Curve("unbiased", x, [q.value for q in found], *ends, joined=False)]
     with contextlib.suppress(TypeError, ArgumentError):  # no recording, or gaps
@@ -184,15 +185,13 @@ def part_dimensions(subjects: list, paired: str | None) -> Shown:
 def part_differences(subjects: list, paired: str | None) -> Shown:
     "Differences of the dimensions of all pairs."
     found = compare({s.name: s.est for s in subjects}, "dimension", paired=paired).rows
-    beyond = sum(row["p_holm"] < 0.05 for row in found)
-    how = f"paired by {paired}" if paired else "taken as independent"
-    text = (
-        f"{beyond} of {len(found)} pairs differ beyond chance (5% for all, by Holm's rule)"
-    )
-    old, new = ("difference", "error", "p", "p_holm"), ("", "std. error", "p", "of all")
-    pair = lambda row: {"difference": f"{row['second']} − {row['first']}"}
-    rows = [pair(row) | dict(zip(new, (row[k] for k in old))) for row in found]
-    return Shown(f"{text}; the recordings were {how}.", rows=rows)
+    text = f"{sum(row['p_holm'] < 0.05 for row in found)} of {len(found)} pairs differ "
+    text += "beyond chance (5% for all pairs, by Holm's rule); the recordings were "
+    text += f"paired by {paired}." if paired else "taken as independent."
+    names = dict(difference="difference", error="std. error", p="p", p_holm="p of all")
+    pair = lambda row: {"": f"{row['second']} − {row['first']}"}
+    rows = [pair(row) | {new: row[old] for old, new in names.items()} for row in found]
+    return Shown(text, rows=rows)
 
 # %% ../../nbs/44_report.ipynb #44rb661c
 def part_alignments(subjects: list, paired: str | None) -> Shown:
@@ -206,9 +205,7 @@ def part_alignments(subjects: list, paired: str | None) -> Shown:
         for other, v, e in zip(found.names, values, errors):
             said = "1" if other == name else f"{number(v, 2)}<small>±{number(e, 1)}</small>"
             rows += f'<td style="--v: {np.clip(v, 0, 1):.2f}">{said}</td>'
-    text = (
-        "1: alike up to rotation and scale; 0: nothing in common. Unbiased by few features."
-    )
+    text = "1: alike up to rotation and scale; 0: nothing in common. Not biased by few features."
     matrix = f'<div class="wide"><table class="matrix">{rows}</table></div>'
     return Shown("\n\n".join([text, *found.notes]), rows=found.records(), html=matrix)
 
@@ -342,8 +339,7 @@ def report(
         now = time.monotonic()
         end = now + (max(60, 5 * (now - begin)) if seconds is None else seconds)
         body = "".join(_body(title, subjects, paired, end, step))
-    frame = files("spectral_moments.io").joinpath("report.html").read_text("utf-8")
-    page = frame.replace("TITLE", escape(title)).replace("<main>", f"<main>{body}")
+    page = files("spectral_moments.io").joinpath("report.html").read_text("utf-8")
     with atomic_write(path, "w", encoding="utf-8") as file:
-        file.write(page)
+        file.write(page.replace("TITLE", escape(title)).replace("<main>", f"<main>{body}"))
     return Path(path)
