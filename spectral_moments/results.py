@@ -436,7 +436,7 @@ class Estimate:
             label = str(len(word)) if len(self.shapes) == 1 else " ".join(word)
             yield label, *(f"{x[i]:.4g}" for x in columns.values()), method, flag
 
-    def _heading(self):
+    def heading(self):
         "What the table is about, and what was used."
         sizes = []
         for name, (T, P, Q) in self.shapes.items():
@@ -460,7 +460,7 @@ class Estimate:
         used += [text.format(known[key]) for key, text in wording.items() if key in known]
         return used
 
-    def _footing(self):
+    def footing(self):
         "The dimension, in words."
         if len(self.shapes) > 1 or len(self.values) < 2 or math.isnan(self.values[1]):
             return ""
@@ -487,16 +487,16 @@ class Estimate:
             f"{' and '.join(ways)}{errors} (Chun et al. 2025; spectral_moments "
             f"{self.settings.get('version', __version__)})."
         )
-        found = self._footing()
+        found = self.footing()
         return f"{said} The {found.replace(': ', ' is ', 1)}." if found else said
 
     def __str__(self):
-        lines = [self._heading(), *text_table(self._rows()), self._footing()]
+        lines = [self.heading(), *text_table(self._rows()), self.footing()]
         return "\n".join(filter(None, lines + [f"- {note}" for note in self.notes]))
 
     def _repr_html_(self):
         head, foot = (
-            f"<p>{escape(x)}</p>" if x else "" for x in (self._heading(), self._footing())
+            f"<p>{escape(x)}</p>" if x else "" for x in (self.heading(), self.footing())
         )
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         return head + html_table(self._rows()) + foot + (f"<ul>{notes}</ul>" * bool(notes))

@@ -72,7 +72,8 @@ def test_numbers_are_those_of_the_library(tmp_path):
 
 def test_several_are_compared(tmp_path):
     systems = {"a": recording(1), "b": recording(2)[:, :, :30], "c": recording(3)}
-    page = sm.report(systems, tmp_path / "x.html", paired="inputs").read_text()
+    options = dict(paired="inputs", progress=True)
+    page = sm.report(systems, tmp_path / "x.html", **options).read_text()
     assert sections(page)[:4] == [
         "Dimensions",
         "What not to trust",
@@ -109,7 +110,7 @@ GIVEN = {  # what is given, its options, and the parts that are left out
     "noise": (normal((2, 30, 20)), {}, None),
     "constant": (np.ones((9, 9)), {}, None),
     "tiny": (normal((4, 4)), dict(n_max=2), None),
-    "an estimate": (sm.estimate(recording(), 4), {}, 2),
+    "an estimate": ({"x": sm.estimate(recording(), 4)}, {}, 2),
     "without errors": (sm.estimate(recording(), 4, stderr=False), {}, 5),
     "given moments": (sm.from_moments([1, 0.1, 0.02]), {}, None),
     "naive": (recording(), dict(method="naive"), None),

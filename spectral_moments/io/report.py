@@ -205,7 +205,9 @@ def part_alignments(subjects: list, paired: str | None) -> Shown:
         for other, v, e in zip(found.names, values, errors):
             said = "1" if other == name else f"{number(v, 2)}<small>±{number(e, 1)}</small>"
             rows += f'<td style="--v: {np.clip(v, 0, 1):.2f}">{said}</td>'
-    text = "1: alike up to rotation and scale; 0: nothing in common. Not biased by few features."
+    text = (
+        "1: alike up to rotation and scale; 0: nothing in common. No bias of few features."
+    )
     matrix = f'<div class="wide"><table class="matrix">{rows}</table></div>'
     return Shown("\n\n".join([text, *found.notes]), rows=found.records(), html=matrix)
 
@@ -239,9 +241,9 @@ def _answer(est):
     "Dimension with interval; of what, by what."
     q, (low, high) = est.dimension(), map(number, est.dimension().interval())
     short = f"{number(q.value)} dimensions, 95% interval {low} to {high}"
-    noise = est._footing().partition("; ")[2]
+    noise = est.footing().partition("; ")[2]
     text = f"m(1)²/m(2), by {WAYS.get(est.methods[1], est.methods[1])}. "
-    text += f"{est._heading().replace(' x ', ' × ')}." + f" Note: {noise}." * bool(noise)
+    text += f"{est.heading().replace(' x ', ' × ')}." + f" Note: {noise}." * bool(noise)
     return short if q.axes and math.isfinite(q.value) else f"Dimension {q}", text
 
 
@@ -313,7 +315,7 @@ def report(
     path: str | os.PathLike = "report.html",  # file to write
     *,
     n_max: int = 4,  # highest order, at least 2
-    title: str = "Report",  # of the page
+    title: str = None,  # of the page; None: the name of the only recording
     paired: str = None,  # what several share, in the same order: None, "inputs", "features"
     seconds: float = None,  # for what follows the estimates; None: five times as long as
     # they took, and at least a minute
@@ -321,12 +323,13 @@ def report(
     **options,  # others of `estimate`
 ) -> Path:  # the file
     "Everything about a recording on one page: sm.report(phi, 'report.html')."
-    named = given if isinstance(given, dict) else {title: given}
+    named = given if isinstance(given, dict) else {title or "Recording": given}
     if not named or not all(isinstance(name, str) for name in named):
         problem = "given must be a recording, an estimate, or a dict of names: those"
         raise ArgumentError("given", problem)
     if paired not in (None, "inputs", "features"):
         raise ArgumentError("paired", f"paired = {paired!r} is not 'inputs' or 'features'")
+    title = title or (next(iter(named)) if len(named) == 1 else "Report")
     n_max, begin, subjects = check_count(n_max, "n_max", least=2), time.monotonic(), []
     total = len(named) * (1 + len(PARTS)) + (len(TOGETHER) if len(named) > 1 else 0)
     about = {key: x for key, x in options.items() if key in DATA}
