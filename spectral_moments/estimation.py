@@ -69,7 +69,16 @@ def estimate(
     n_jobs: int = None,  # number of threads of the inner loop, None for all cores
     progress: bool = False,  # show a tqdm progress bar
 ) -> Estimate:
-    "Spectral moments of the operator behind a matrix, with errors: print(estimate(phi))."
+    """Spectral moments of the operator behind a matrix, with errors.
+
+    >>> phi = sm.Linear(20).sample(200, 300, random_state=1)  # 20 dimensions
+    >>> est = sm.estimate(phi, 3)  # print(est) is a table with notes
+    >>> est.values.shape, est.usable.all()
+    ((3,), np.True_)
+    >>> low, high = est.dimension().interval()
+    >>> bool(low < 20 < high)
+    True
+    """
     design = open_design(
         {"phi": phi},
         center=center,
@@ -177,7 +186,11 @@ def naive(
     phi: ArrayLike,  # matrix (P, Q) or trials (T, P, Q), NaN where missing
     n_max: int,  # highest order, at most min(P, Q)
 ) -> np.ndarray:  # entry n - 1 is the naive estimate of m(n)
-    "Moments of the sample covariance: biased upwards, but familiar."
+    """Moments of the sample covariance: biased upwards, but familiar.
+
+    >>> sm.naive(np.eye(4), 2)
+    array([0.25    , 0.015625])
+    """
     return _values(phi, "naive", n_max, runs=0)
 
 
@@ -187,7 +200,11 @@ def kong_valiant(
     *,
     sampled: str = "rows",  # the sampled side, "rows" (KV-row) or "columns" (KV-col)
 ) -> np.ndarray:  # entry n - 1 estimates m(n)
-    "Unbiased moments if one side is sampled and the other complete."
+    """Unbiased moments if one side is sampled and the other complete.
+
+    >>> sm.kong_valiant(np.ones((4, 3)), 3)
+    array([1., 1., 1.])
+    """
     if sampled not in ("rows", "columns"):
         raise ArgumentError(
             "sampled",
@@ -206,7 +223,11 @@ def increasing(
     n_jobs: int = None,  # number of threads, None for all cores; the result is the same
     progress: bool = False,  # show a tqdm progress bar
 ) -> np.ndarray:  # entry n - 1 estimates m(n)
-    "Unbiased moments from cycles with increasing rows and columns, as in the paper."
+    """Unbiased moments from cycles with increasing rows and columns, as in the paper.
+
+    >>> sm.increasing(np.ones((4, 3)), 3)
+    array([1., 1., 1.])
+    """
     options = dict(random_state=random_state, n_jobs=check_n_jobs(n_jobs))
     options["runs"] = check_count(n_permutations, "n_permutations", least=0)
     options["progress"] = check_flag(progress, "progress")
@@ -219,7 +240,12 @@ def all_cycles(
     *,
     center: bool = False,  # whether the mean over inputs is removed
 ):  # array whose entry n - 1 estimates m(n); a tensor with gradients if `phi` is one
-    "Mean over all cycles with distinct rows and columns: unbiased, of least variance."
+    """Mean over all cycles with distinct rows and columns: unbiased, of least variance.
+
+    >>> phi = np.arange(12.0).reshape(4, 3)
+    >>> bool(np.allclose(sm.all_cycles(phi, 3), sm.all_cycles(phi[::-1], 3)))
+    True
+    """
     center = check_flag(center, "center")
     if backend(phi) != "torch":
         return _values(phi, "all_cycles", n_max, center, runs=None)
@@ -239,7 +265,11 @@ def sketched(
     n_permutations: int = 1,  # number of rounds, each in another order with other probes
     random_state: int | np.random.Generator | None = 0,  # for orders and probes
 ) -> np.ndarray:  # entry n - 1 estimates m(n)
-    "Unbiased moments at a cost linear in the matrix, from random probes of its cycles."
+    """Unbiased moments at a cost linear in the matrix, from random probes of its cycles.
+
+    >>> sm.sketched(np.ones((400, 300)), 2).shape
+    (2,)
+    """
     options = dict(rank=check_count(rank, "rank", least=0), random_state=random_state)
     options["n_probes"] = check_count(n_probes, "n_probes", least=2)
     return _values(
