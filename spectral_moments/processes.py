@@ -97,7 +97,7 @@ class _Bilinear(Process):
 class Linear(_Bilinear):
     """Bilinear process with equal eigenvalues: phi(x, w) = sqrt(scale) x.w.
 
-    >>> Linear(20).moments(3).tolist()
+    >>> sm.Linear(20).moments(3).tolist()
     [20.0, 20.0, 20.0]
     """
 
@@ -424,7 +424,7 @@ class ProcessPair:
 class LinearPair(ProcessPair):
     """Two linear systems on one latent input, turned against each other.
 
-    >>> round(LinearPair(10, math.pi / 3).alignment(), 6)
+    >>> round(sm.LinearPair(10, np.pi / 3).alignment(), 6)
     0.25
     """
 
