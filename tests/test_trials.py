@@ -191,7 +191,9 @@ def test_smoothed_noise():
     assert abs((noise[..., 4:] * noise[..., :-4]).mean() - 0.2) < 0.03
 
 
-@pytest.mark.parametrize("shared, most", [((), 1.5), ((2,), 2.5)], ids=["entries", "rows"])
+@pytest.mark.parametrize(
+    ("shared", "most"), [((), 1.5), ((2,), 2.5)], ids=["entries", "rows"]
+)
 def test_errors_of_two_trials_of_a_whole_population(shared, most):
     "Nothing but noise is drawn: the error is its spread; twice that if rows share it."
     rng = np.random.default_rng(71)
