@@ -370,10 +370,15 @@ def _operands(plan, values, i):
     return [values[arg] if arg >= 0 else values[~arg].T for arg in args]
 
 
+def _worth_half(a):
+    "Whether half of a symmetric product is worth the trouble: of large double matrices."
+    return type(a) is np.ndarray and a.dtype == float and a.size >= 2**15
+
+
 def _weighted_square(values, arg, weights):
     "a @ diag(w) @ a.T; of one matrix, half of the product is enough, if no w is negative."
     a, w = values[arg] if arg >= 0 else values[~arg].T, values[weights]
-    if type(a) is np.ndarray and (w >= 0).all():  # then numpy knows
+    if _worth_half(a) and (w >= 0).all():  # numpy sees that both factors are one
         a = a * np.sqrt(w)
         return a @ a.T
     return (a * w) @ (values[arg].T if arg >= 0 else values[~arg])
@@ -443,7 +448,7 @@ def _quadratic_forms(g, a):
 def _symmetric_adjoint(plain, g, y, a, w=None):
     "The same for `a @ diag(w) @ a.T`, at the price of one product, or of half of one."
     g = g + g.T
-    if plain[0] and type(a) is np.ndarray and a.dtype == float:
+    if plain[0] and _worth_half(a):
         half, inner = None, _quadratic_forms(g, a)
     else:
         half = g @ a
