@@ -232,6 +232,8 @@ def test_sum_of_results_in_a_tree(nothing_loaded):
 
     source = open_source(da.from_array(MANY, chunks=(100, 20)))
     pieces = [sums.Piece(slice(k, k + 100), {}) for k in range(0, 3000, 100)]
-    total = map_parts(lambda w, p, x: [x.sum((0, 1))], [source], pieces, None, sums.added_sums)
+    total = map_parts(
+        lambda w, p, x: [x.sum((0, 1))], [source], pieces, None, sums.added_sums
+    )
     expected = MANY.sum(0) * 2.0**-source.exponent
     np.testing.assert_allclose(total[0], expected, rtol=1e-11)
