@@ -388,13 +388,16 @@ class Rows:
         self.shape, self.dtype, self.direct = tuple(shape), np.dtype(dtype), direct
         self.ndim, self._read = len(self.shape), read
 
+    def __len__(self):
+        return self.shape[0]
+
     def __getitem__(self, key):
         if key is None:
             one = lambda rows: self._read(rows)[None]
             return Rows((1, *self.shape), self.dtype, one, self.direct)
         key = key if isinstance(key, tuple) else (key,)
-        if Ellipsis in key:
-            at = key.index(Ellipsis)
+        at = next((k for k, part in enumerate(key) if part is Ellipsis), None)
+        if at is not None:
             free = (slice(None),) * (self.ndim + 1 - len(key))
             key = key[:at] + free + key[at + 1 :]
         key += (slice(None),) * (self.ndim - len(key))
