@@ -222,6 +222,8 @@ _NUMPY = Library()
 class _Frames(Library):
     "Data frames of pandas."
 
+    some, all = "select_dtypes('number')", "astype(float)"  # what may help
+
     def kinds(self, x):
         "What each column holds, as numpy calls it."
         kind = lambda dtype: getattr(dtype, "kind", "O")
@@ -244,15 +246,16 @@ class _Frames(Library):
             raise ArgumentError(
                 name,
                 f"{name} is a data frame with columns that are not numbers "
-                f"({', '.join(odd[:3])}{', ...' if odd[3:] else ''}); drop them, for "
-                f"instance by {name}.select_dtypes('number') if it is of pandas, "
-                "or convert them to numbers",
+                f"({', '.join(odd[:3])}{', ...' if odd[3:] else ''}); drop them, "
+                f"for instance by {name}.{self.some}, or convert them by {name}.{self.all}",
             )
         return self.numbers(x)
 
 
 class _Columns(_Frames):
     "Data frames of polars and tables of Arrow: each column as numpy reads it."
+
+    some, all = "select([...])", "cast(...)"
 
     def _read(self, x):
         names = getattr(x, "column_names", x.columns)
