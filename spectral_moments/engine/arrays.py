@@ -235,10 +235,10 @@ class _Frames(Library):
         return x.to_numpy() if plain else x.to_numpy(float, na_value=np.nan)
 
     def read(self, x, name):
-        if not hasattr(x, "columns"):  # a single column
-            return super().read(x, name)
         if hasattr(x, "collect"):
             raise ArgumentError(name, f"{name} is a plan; pass {name}.collect()")
+        if not hasattr(x, "columns"):  # a single column
+            return super().read(x, name)
         kinds = self.kinds(x)
         numbers = "b" if set(kinds.values()) == {"b"} else "uifc"
         odd = [repr(column) for column, kind in kinds.items() if kind not in numbers]

@@ -6,6 +6,7 @@
 __all__ = ['SAMPLE', 'LARGEST', 'GROUPED', 'Stream', 'origin_of']
 
 # %% ../../nbs/25_stream.ipynb #640c6486
+import contextlib
 import copy
 import json
 import math
@@ -23,7 +24,7 @@ from spectral_moments.checks import (
     check_labels,
     check_population,
 )
-from .arrays import STRIP, check_trials
+from .arrays import STRIP, check_trials, library
 from .choice import lost_words
 from .graphs import Layout, Units, means_from_sums
 from .graphs import graph_labels, prepared, word_means
@@ -296,10 +297,10 @@ class Stream:
 
     def save(
         self,
-        path,  # file to write, usually with the ending .npz
+        path,  # file to write, usually with the ending .npz; or an open binary file
     ) -> None:
         "Write the stream to a file, which is either complete or untouched."
-        _save(self, Path(path))
+        _save(self, path)
 
     @classmethod
     def load(
@@ -327,7 +328,7 @@ def _checked(rows, Q):
     shape = getattr(rows, "shape", None)
     shape = np.shape(rows) if shape is None else tuple(shape)
     if len(shape) == 1 and shape[0]:
-        rows = rows[None] if hasattr(rows, "shape") else [rows]
+        rows = library(rows).read(rows, "rows")[None]
     elif 0 in shape and shape[-1] in (0, Q):
         return None
     trials = check_trials(rows, name="rows", missing=None)
@@ -507,7 +508,8 @@ def _save(stream, path):
     settings["names"] = list(arrays)
     text = np.array(json.dumps(settings, default=np.ndarray.tolist))
     numbered = {f"array_{k}": x for k, x in enumerate(arrays.values())}
-    with atomic_write(path) as file:
+    opened = contextlib.nullcontext(path) if hasattr(path, "write") else atomic_write(path)
+    with opened as file:
         np.savez(file, settings=text, **numbered)
 
 # %% ../../nbs/25_stream.ipynb #34b20ee4
@@ -529,7 +531,7 @@ def _load(cls, path):
             options = {what: settings[what] for what in (*_SETTINGS, "random_state")}
             stream = cls(**options)
             if settings["kind"] is not None:
-                _restore(stream, settings, content, path)
+                _restore(stream, settings, content, path.stat().st_size)
             return stream
     except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
@@ -540,7 +542,7 @@ def _load(cls, path):
         ) from error
 
 
-def _restore(stream, settings, content, path):
+def _restore(stream, settings, content, size):
     "Give a stream the state of a file, if it is what it should be."
     T, grouped, gaps = settings["kind"]
     kind = _whole(T, "trials", 1), check_flag(grouped, "groups"), check_flag(gaps, "gaps")
@@ -549,7 +551,7 @@ def _restore(stream, settings, content, path):
 
     def read(name, *shape, whole=False):
         member = f"array_{settings['names'].index(name)}.npy"
-        x = zipped_array(content.zip, content.zip.getinfo(member), path)
+        x = zipped_array(content.zip, content.zip.getinfo(member), size)
         free = tuple(n if want is None else want for n, want in zip(x.shape, shape))
         if x.dtype != (np.int64 if whole else np.float64) or x.shape != free:
             raise ValueError(f"{name} has dtype {x.dtype} and shape {x.shape}")
