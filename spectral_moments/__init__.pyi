@@ -19,7 +19,9 @@ from .benchmarking import EstimatorTable as EstimatorTable
 from .io.adapters import from_xarray as from_xarray
 from .io.adapters import from_anndata as from_anndata
 from .io.files import load_matrix as load_matrix
+from .io.files import load_recording as load_recording
 from .io.files import row_batches as row_batches
+from .io.files import shards as shards
 from .networks import record as record
 from .engine.sources import Recording as Recording
 from .networks import Watch as watch

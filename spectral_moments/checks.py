@@ -4,13 +4,16 @@
 
 # %% auto #0
 __all__ = ['ArgumentError', 'show_error', 'check_order', 'check_count', 'check_flag', 'check_random_state', 'check_n_jobs',
-           'progress_bar', 'check_weights', 'check_labels', 'check_population']
+           'printable', 'progress_bar', 'check_weights', 'check_labels', 'check_population']
 
 # %% ../nbs/90_checks.ipynb #1b8bab10
 import contextlib
+import logging
 import operator
 import os
+import sys
 import textwrap
+import time
 from types import SimpleNamespace
 
 import numpy as np
@@ -107,10 +110,46 @@ def check_n_jobs(
     return os.cpu_count() or 1
 
 # %% ../nbs/90_checks.ipynb #c8e15ad5
+class _Lines:
+    "Progress in lines of the log of this package, one every few seconds."
+
+    every = 5.0
+
+    def __init__(self, total, unit):
+        self.total, self.unit, self.done, self.said = total, unit, 0, time.monotonic()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._say()
+
+    def update(self, number=1):
+        "So many more are done."
+        self.done += number
+        if time.monotonic() >= self.said + self.every:
+            self._say()
+
+    def _say(self):
+        of_all = "" if self.total is None else f" of {self.total}"
+        logging.getLogger("spectral_moments").info("%d%s %ss", self.done, of_all, self.unit)
+        self.said = time.monotonic()
+
+
+def printable(
+    text: str,
+) -> str:
+    "Text without what would command a terminal, such as the escapes in a name."
+    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
+
+
 def progress_bar(progress: bool, total: int | None, unit: str = "view"):
-    "A tqdm bar, invisible unless `progress`."
+    "A tqdm bar, invisible unless `progress`; lines of the log where there is no terminal."
     if not progress:
         return contextlib.nullcontext(SimpleNamespace(update=None))
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    if not terminal and "ipykernel" not in sys.modules:
+        return _Lines(total, unit)
     try:
         from tqdm.auto import tqdm
     except ImportError:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, reduce
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -582,7 +583,7 @@ class LayerDimensions(Mapping):
         return "\n".join([*text_table(self._rows()), *(f"- {x}" for x in self.notes)])
 
     def _repr_html_(self):
-        return html_table(self._rows()) + "".join(f"<p>{x}</p>" for x in self.notes)
+        return html_table(self._rows()) + "".join(f"<p>{escape(x)}</p>" for x in self.notes)
 
 # %% ../nbs/31_networks.ipynb #756e81e3
 def _as_inputs(inputs, model):

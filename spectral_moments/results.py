@@ -426,9 +426,9 @@ class Estimate:
 
     def _repr_html_(self):
         head, foot = (
-            f"<p>{x}</p>" if x else "" for x in (self._heading(), self._footing())
+            f"<p>{escape(x)}</p>" if x else "" for x in (self._heading(), self._footing())
         )
-        notes = "".join(f"<li>{note}</li>" for note in self.notes)
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         return head + html_table(self._rows()) + foot + (f"<ul>{notes}</ul>" * bool(notes))
 
     def plot(

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['STRIP', 'LIBRARIES', 'LOADED', 'TREE', 'infinite', 'check_trials', 'check_matrix', 'Library', 'library',
-           'tensor_trials', 'Rows', 'check_whole', 'mapped', 'reserved', 'chunks', 'backend', 'namespace', 'to_numpy',
-           'computed', 'finished', 'map_parts']
+           'tensor_trials', 'Rows', 'check_whole', 'mapped', 'chunks', 'backend', 'namespace', 'to_numpy', 'computed',
+           'finished', 'map_parts']
 
 # %% ../../nbs/37_arrays.ipynb #37c00004
 import itertools
@@ -425,29 +425,25 @@ def mapped(
     x,  # anything with shape, dtype and slices
 ) -> np.memmap:
     "A copy in a temporary file that is gone when it is closed."
-    file = reserved(math.prod(x.shape) * x.dtype.itemsize)
-    with file:  # the map keeps it
+    with tempfile.TemporaryFile() as file:  # the map keeps it
+        _reserve(file, math.prod(x.shape) * x.dtype.itemsize)
         copy = np.memmap(file, dtype=x.dtype, shape=tuple(x.shape))
     for part in chunks(x):
         copy[part] = x[part]
     return copy
 
 
-def reserved(
-    size: int,  # bytes
-):  # open file
-    "A temporary file with room for so many bytes."
-    file = tempfile.TemporaryFile()
+def _reserve(file, size):
+    "Take the room for so many bytes of a file."
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(file.fileno(), 0, max(size, 1))
-        for start in range(0, 0 if hasattr(os, "posix_fallocate") else size, STRIP):
+            return
+        for start in range(0, size, STRIP):
             file.write(bytes(min(STRIP, size - start)))
     except OSError as error:
-        file.close()
         reason = f"{size} bytes do not fit into {tempfile.gettempdir()}; set TMPDIR"
         raise OSError(error.errno, reason) from None
-    return file
 
 
 def chunks(

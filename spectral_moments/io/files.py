@@ -4,8 +4,7 @@
 
 # %% auto #0
 __all__ = ['Named', 'BATCH', 'READERS', 'atomic_write', 'load_matrix', 'load_recording', 'shards', 'row_batches', 'rows_of',
-           'Ask', 'printable', 'needed', 'Place', 'raw_array', 'zipped_array', 'widened', 'is_id', 'Chunked',
-           'load_labels']
+           'Ask', 'needed', 'Place', 'raw_array', 'zipped_array', 'widened', 'is_id', 'Chunked', 'load_labels']
 
 # %% ../../nbs/29_files.ipynb #3a29e0e6
 import contextlib
@@ -29,7 +28,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from ..checks import ArgumentError
+from ..checks import ArgumentError, printable
 from spectral_moments.engine.arrays import (
     LOADED,
     Rows,
@@ -44,10 +43,12 @@ from ..engine.sources import Recording
 def atomic_write(
     path: str | os.PathLike,  # the file to write or to replace
     mode: str = "wb",  # "wb" for bytes, "w" for text
+    *,
+    follow: bool = True,  # whether a link is followed, or replaced
     **options: Any,  # further options of `open`, such as newline
 ) -> Iterator[IO]:  # context manager that gives an open file
     "A file that takes the place of `path` when the block ends well, and only then."
-    path = Path(os.path.realpath(path))
+    path = Path(os.path.realpath(path) if follow else os.path.abspath(path))
     if path.exists() and not path.is_file():
         with open(path, mode, **options) as file:
             yield file
@@ -216,22 +217,21 @@ def rows_of(
 
 def _collected(batches):
     "Batches of rows below each other: in memory if they are few, else in a file."
-    parts, file, total, rows = [], None, 0, 0
+    parts, total = [], 0
     for part in batches:
         parts.append(part)
-        total, rows = total + part.nbytes, rows + len(part)
-        if file is None and total > LOADED:
-            file = tempfile.TemporaryFile()
-        if file is not None:
-            for x in parts:
-                file.write(np.ascontiguousarray(x).data)
-            parts = [part[:0]]
-    if not parts:
-        raise ValueError("holds no numbers")
-    if file is None:
+        total += part.nbytes
+        if total > LOADED:
+            break
+    else:
+        if not parts:
+            raise ValueError("holds no numbers")
         return np.concatenate(parts)
-    file.flush()
-    with file:  # the map keeps it
+    with tempfile.TemporaryFile() as file:  # the map keeps it
+        for x in chain(parts, batches):
+            file.write(np.ascontiguousarray(x, part.dtype).data)
+        file.flush()
+        rows = file.tell() // (part.shape[1] * part.itemsize)
         return np.memmap(file, part.dtype, "r", 0, (rows, part.shape[1]))
 
 # %% ../../nbs/29_files.ipynb #341da9da
@@ -244,13 +244,6 @@ class Ask(NamedTuple):
     size: int | None = None  # rows in a batch
     groups_key: str | None = None
     whole: bool = True  # or a few rows at a time
-
-
-def printable(
-    text: str,
-) -> str:
-    "Text without what would command a terminal."
-    return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
 @contextlib.contextmanager
@@ -373,8 +366,9 @@ class Place:
 
     def open(self):
         "The open file."
-        opened = self.system.open(self.inside) if self.remote else open(self.name, "rb")
-        return self.stack.enter_context(opened)
+        if self.remote:
+            return self.stack.enter_context(self.system.open(self.inside))
+        return self.stack.enter_context(open(self.name, "rb"))
 
     def text(self):
         "The open file, as text."
