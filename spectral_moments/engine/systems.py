@@ -89,7 +89,7 @@ def _refuse_unnamed(name, phi, trials):
         raise ArgumentError(
             name,
             f"{name} is a list of {len(phi)} arrays; pass trials=True if they are repeats "
-            f"of one matrix, or numpy.concatenate({name}) if they are parts of its rows",
+            f"of one matrix, or sm.shards({name}) if they are parts of its rows",
         )
     if backend(phi) == "torch" and phi.ndim == 3:
         raise ArgumentError(

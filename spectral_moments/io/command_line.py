@@ -172,7 +172,7 @@ def _repeats(arguments):
     parts = arguments.command == "align" or arguments.shards
     return arguments.trials and len(arguments.files) > 1 and not parts
 
-
+# %% ../../nbs/27_command_line.ipynb #53ce1fb5
 def _check_axes(name, shape, arguments):
     "Refuse an array that has not the axes it must have."
     wanted = 3 if arguments.trials and not _repeats(arguments) else 2
@@ -304,7 +304,7 @@ def _whole_groups(batches, labels, start):
     if start < len(labels):
         raise ValueError(f"--groups has {len(labels)} labels, and there are {start} rows")
 
-
+# %% ../../nbs/27_command_line.ipynb #201bd417
 def _streamed(arguments, n_max, options):
     "The estimate of a stream of the rows, and what is wrong with its checkpoint."
     from spectral_moments.checks import progress_bar
@@ -372,7 +372,7 @@ def _locked(path):
         stack.callback(lock.unlink, missing_ok=True)
         yield
 
-
+# %% ../../nbs/27_command_line.ipynb #3b59c783
 class _Kept:
     "A stream with its checkpoint: the rows it has seen are known by their digest."
 
@@ -717,7 +717,7 @@ def _answer(argv):
 
 NO_ANSWER = 4  # the exit code if the data do not tell the dimension
 
-
+# %% ../../nbs/27_command_line.ipynb #ec2dc076
 class _Terminated(KeyboardInterrupt):
     "SIGTERM, which ends a run as Ctrl-C does."
 
