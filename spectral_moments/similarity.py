@@ -509,7 +509,8 @@ def cross_moments(
     **options,  # all of `estimate`; of columns as dicts {"a": ..., "b": ...}
 ) -> Estimate:  # over the words
     "Unbiased traces of words in the operators of two systems, with errors."
-    words = (words,) if isinstance(words, str) else tuple(words)
+    several = np.iterable(words) and not isinstance(words, str)
+    words = tuple(words) if several else (words,)
     for word in words:
         known = (
             isinstance(word, str) and 0 < len(word) <= LONGEST and not set(word) - {*"ab"}

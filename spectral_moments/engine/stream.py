@@ -22,6 +22,7 @@ from spectral_moments.checks import (
     check_count,
     check_flag,
     check_labels,
+    check_numbers,
     check_population,
 )
 from .arrays import STRIP, check_trials, library
@@ -158,7 +159,7 @@ class Stream:
         self.population = check_population((None, population), (1, self.n_features))[1]
         self.random_state = check_count(random_state, "random_state", least=0)
         origin = np.zeros(self.n_features) if origin is None else origin
-        self.origin = np.array(origin, dtype=float)
+        self.origin = check_numbers(origin, "origin")
         if self.origin.shape != (self.n_features,) or not np.isfinite(self.origin).all():
             raise ArgumentError("origin", f"origin must be {n_features} finite numbers")
         self._kind, self._state = None, None

@@ -20,6 +20,7 @@ from spectral_moments.checks import (
     check_count,
     check_flag,
     check_labels,
+    check_numbers,
     check_population,
     check_weights,
 )
@@ -175,7 +176,7 @@ def check_noise(
         )
     unit, counts = 2.0**-source.exponent, isinstance(noise, (str, tuple))
     if not counts:
-        variance = np.asarray(noise, dtype=float)
+        variance = check_numbers(noise, "noise")
         if variance.shape not in ((), source.shape[2:], source.shape[1:]):
             raise ArgumentError(
                 "noise",

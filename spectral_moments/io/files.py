@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['READERS', 'Named', 'BATCH', 'atomic_write', 'load_matrix', 'load_recording', 'shards', 'row_batches', 'rows_of',
-           'Ask', 'needed', 'Place', 'raw_array', 'zipped_array', 'widened', 'is_id', 'Chunked', 'load_labels']
+           'Ask', 'needed', 'Place', 'raw_array', 'zipped_array', 'widened', 'is_id', 'load_labels']
 
 # %% ../../nbs/29_files.ipynb #3a29e0e6
 import contextlib
@@ -28,7 +28,7 @@ from typing import IO, Any, NamedTuple
 
 import numpy as np
 
-from ..checks import ArgumentError, printable
+from ..checks import ArgumentError, check_count, printable
 from spectral_moments.engine.arrays import (
     LOADED,
     Rows,
@@ -131,7 +131,7 @@ def shards(
     >>> sm.estimate(sm.shards(sorted(glob.glob("shard-*.npy"))))  # doctest: +SKIP
     """
     names = (str, os.PathLike)
-    if isinstance(parts, (*names, np.ndarray)) or not len(parts):
+    if not isinstance(parts, (list, tuple)) or not parts:
         raise ArgumentError("parts", "parts must be a list of files or arrays, not one")
     load = lambda x: load_recording(x, key).values if isinstance(x, names) else x
     parts = [x if hasattr(x, "shape") else np.asarray(x) for x in map(load, parts)]
@@ -186,6 +186,7 @@ def row_batches(
     >>> for rows in sm.row_batches("large.h5"):  # doctest: +SKIP
     ...     stream.update(rows)
     """
+    size = size if size is None else check_count(size, "size")
     options = dict(groups_key=groups_key, header=header, index=index, size=size)
     if isinstance(path, (list, tuple)):
         for one in path:
@@ -251,7 +252,8 @@ class Ask(NamedTuple):
 @contextlib.contextmanager
 def _naming(path):
     "Errors in one line that begins with the name of the file."
-    name = "standard input" if hasattr(path, "read") else printable(str(path))
+    name = "standard input" if hasattr(path, "read") else printable(str(path)[:200])
+    name = name if isinstance(path, (str, os.PathLike)) else name.split("\n")[0]
     try:
         yield
     except Exception as error:
@@ -274,6 +276,8 @@ def _contents(path, ask, stack):
     "An array, something read by slices, or batches of rows; and how many bytes hold it."
     if hasattr(path, "read"):
         return _piped(path, ask), math.inf
+    if not isinstance(path, (str, os.PathLike)):
+        raise ArgumentError("path", "path must be the name of a file, or an open file")
     place = Place(path, stack)
     if place.ending not in READERS:
         raise ValueError(f"unknown ending; use one of {' '.join(READERS)}")
@@ -489,7 +493,8 @@ def _safetensors(place, ask, stack):
         raise ValueError(f"its header promises {length} bytes, and {size - 8} follow")
     known = json.loads(file.read(length))
     known.pop("__metadata__", None)
-    about = known[_pick(ask.key, list(known), _tables(known))]
+    tables = [name for name, about in known.items() if len(about["shape"]) in (2, 3)]
+    about = known[_pick(ask.key, list(known), tables)]
     shape, (begin, end) = tuple(map(int, about["shape"])), map(int, about["data_offsets"])
     if about["dtype"] not in _SAFE:
         raise ValueError(f"has a tensor of {about['dtype']}, which numpy cannot read")
@@ -501,11 +506,6 @@ def _safetensors(place, ask, stack):
         raise ValueError(f"its header promises the shape {shape} in {end - begin} bytes")
     found = raw_array(place, file, length + begin, shape, dtype)
     return widened(found) if about["dtype"] == "BF16" else found
-
-
-def _tables(known):
-    "Names of what looks like a matrix."
-    return [name for name, about in known.items() if len(about["shape"]) in (2, 3)]
 
 
 def widened(
@@ -781,17 +781,10 @@ def _h5(place, ask, stack):
         )
     if place.ending != ".mat":
         return data
-    turned = lambda rows: data[:, rows].T
-    return Chunked(data.shape[::-1], data.dtype, turned, data.chunks and data.chunks[::-1])
-
-
-class Chunked(Rows):
-    "Rows that are stored in chunks."
-
-    def __init__(self, shape, dtype, read, parts):
-        super().__init__(shape, dtype, read)
-        rows = parts[-2] if parts else shape[-2]
-        self.chunks = (*shape[:-2], rows, shape[-1])
+    shape, parts = data.shape[::-1], (data.chunks or data.shape)[::-1]
+    turned = Rows(shape, data.dtype, lambda rows: data[:, rows].T)
+    turned.chunks = (*shape[:-2], parts[-2], shape[-1])  # read by whole rows
+    return turned
 
 
 def _zarr(place, ask, stack):
