@@ -22,6 +22,7 @@ from .io.files import load_matrix as load_matrix
 from .io.files import load_recording as load_recording
 from .io.files import row_batches as row_batches
 from .io.files import shards as shards
+from .io.report import report as report
 from .networks import record as record
 from .engine.sources import Recording as Recording
 from .networks import Watch as watch

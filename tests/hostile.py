@@ -165,15 +165,15 @@ def exact_powers(pair, n_max, center, kind):
     return [s / c if c else None for s, c in zip(sums(enter, leave), seen)]
 
 
-def exact_means(name, system, view, ask):
+def exact_means(name, design, view, ask):
     "What a family should say of a view, as fractions; None: it has no transcription here."
     from spectral_moments.engine import blocks, sketch
     from spectral_moments.engine.sources import Pair
 
+    (system,) = design.systems.values()
     pair = view.pair(system.source)
-    grouped = any(x.groups is not None for x in (ask.design.rows, system.columns))
     counted = pair.counts is not None and ask.center
-    if name == "sums" or name == "all_cycles" and (grouped or counted):
+    if name == "sums" or name == "all_cycles" and (design.grouped or counted):
         return None
     array = lambda x: np.asarray(x.detach() if hasattr(x, "detach") else x)
     counts = pair.counts and tuple(array(x) for x in pair.counts)
@@ -212,14 +212,14 @@ class Watch:
         self.families.update(self.given)
 
     def _watched(self, name, means):
-        def watched(systems, views, ask):
-            found = means(systems, views, ask)
-            (system, *others), view = systems.values(), next(iter(views.values()))
+        def watched(design, views, ask):
+            found = means(design, views, ask)
+            (system, *others), view = design.systems.values(), next(iter(views.values()))
             source = system.source
             small = math.prod(source.shape[1:]) <= 110 and ask.n_max <= 6
-            finite = any(ask.design.population(systems).values())
-            if small and not finite and not others and system.noise is None:
-                exact = exact_means(name, system, view, ask)
+            plain = not design.population and not others and system.noise is None
+            if small and plain:
+                exact = exact_means(name, design, view, ask)
                 self.seen.append((name, source.backend, source.exponent, exact))
             return found
 
@@ -902,7 +902,7 @@ def option_call(seed, folder):
         try:
             door(**given | {name: ODD[rng.integers(len(ODD))]})
         except (ValueError, TypeError) as error:
-            python = r"not supported between|object|attribute|could not|scalar index"
+            python = r"not supported between|object (is|has)|could not|scalar index"
             text = str(error)
             if len(text) > 400 or "\n" in text or re.search(python, text):
                 raise Failed(f"{name}: {type(error).__name__} {text[:200]}") from error

@@ -108,12 +108,18 @@ def make_parser() -> argparse.ArgumentParser:
     for name, number, about in (
         ("estimate", "+", "moments and dimension of one file, or of several trials"),
         ("align", 2, "how alike two systems see the same inputs"),
+        ("report", "+", "all about a recording, or several compared, on one page"),
     ):
         command = commands.add_parser(name, help=about)
         command.add_argument("files", nargs=number, metavar="FILE", help=known)
         command.add_argument("--trials", help="files, or a first axis, are trials", **flag)
         _add(command, READING)
         _add(command, OPTIONS, ALIGNED if name == "align" else None)
+        if name == "report":
+            command.add_argument("-o", "--output", default="report.html", metavar="PAGE")
+            shared = dict(choices=["inputs", "features"], help="what several files share")
+            command.add_argument("--paired", **shared)
+            continue
         command.add_argument("--json", help="print JSON instead of text", **flag)
         if name == "align":
             command.add_argument("--shared-features", help="columns are paired", **flag)
@@ -169,8 +175,8 @@ def _names(arguments):
 
 def _repeats(arguments):
     "Whether each file is one trial."
-    parts = arguments.command == "align" or arguments.shards
-    return arguments.trials and len(arguments.files) > 1 and not parts
+    others = arguments.command != "estimate" or arguments.shards
+    return arguments.trials and len(arguments.files) > 1 and not others
 
 # %% ../../nbs/27_command_line.ipynb #53ce1fb5
 def _check_axes(name, shape, arguments):
@@ -536,7 +542,7 @@ def _answered(result, arguments):
 def _about(arguments):
     "What is wrong with the data, in one line that begins with the names of the files."
     names = _names(arguments)
-    known = (f"{name}: " for name in [*names, arguments.checkpoint])
+    known = (f"{name}: " for name in [*names, getattr(arguments, "checkpoint", None)])
     try:
         yield
     except (ValueError, TypeError) as error:
@@ -561,12 +567,40 @@ def _align(arguments):
     result = alignments(systems, **options)[first, second]
     _print(json.dumps(result.to_dict(), indent=1) if arguments.json else str(result))
 
+# %% ../../nbs/27_command_line.ipynb #d5367aed
+def _report(arguments):
+    "Carry out `spectral-moments report`."
+    from spectral_moments.io.report import report
+
+    if not Path(arguments.output).parent.is_dir():
+        raise ValueError(f"{arguments.output}: there is no such folder")
+    found, options, names = _loaded(arguments), _options(arguments), _names(arguments)
+    arrays = [x.values if x.groups is None else x for x in found]
+    short = [Path(name).name for name in names]
+    if len({*short}) < len(short):
+        short = [f"{name} ({k})" for k, name in enumerate(names, 1)]
+    if 0 in options.get("population", ()):
+        shapes = {one.values.shape[-2:] for one in found}
+        if len(shapes) > 1:
+            raise ValueError(
+                "--population: files of different shapes; give numbers, not all"
+            )
+        sizes = zip(options["population"], *shapes)
+        options["population"] = tuple(seen if n == 0 else n for n, seen in sizes)
+    title = short[0] if len(short) == 1 else "Report"
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    bar = terminal and importlib.util.find_spec("tqdm") is not None
+    options |= dict(title=title, paired=arguments.paired, progress=bar)
+    with _about(arguments):
+        _print(report(dict(zip(short, arrays)), arguments.output, **options))
+
 # %% ../../nbs/27_command_line.ipynb #e5e15c22
 def _in_flags(error, arguments):
     "What the library says of an argument, in the words of the command line."
     tables = SIMULATION if arguments.command == "simulate" else READING | OPTIONS
     words = {name: flag for name, (flag, _) in tables.items()} | {"phi": "the array"}
     words |= {"shared_features": "--shared-features", "kernel_cov": "--scale"}
+    words["paired"] = "--paired"
     name = getattr(error, "argument", None)
     if name not in words:
         return str(error)
@@ -695,6 +729,7 @@ def _answer(argv):
 
         warnings.simplefilter("ignore", EstimateWarning)  # printed with the result
         commands = {"estimate": _estimate, "align": _align, "simulate": _simulate}
+        commands["report"] = _report
         return commands[arguments.command](arguments) or 0
     except MemoryError as error:
         _complain(str(error) or "needs more memory than there is")
