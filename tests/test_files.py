@@ -384,7 +384,9 @@ def test_shards_are_one_matrix(tmp_path, monkeypatch):
     for loaded in (2**26, 0):  # small ones are loaded, large ones are not copied
         monkeypatch.setattr(arrays, "LOADED", loaded)
         parts = [np.load(name, mmap_mode="r") for name in names]
-        for given_as in (together, shards(parts), shards([Plain(many)]), Plain(many)):
+        tensors = [torch.tensor(part) for part in parts]
+        several = (together, shards(parts), shards([Plain(many)]), shards(tensors))
+        for given_as in (*several, Plain(many)):
             found = sm.estimate(given_as, 3)
             np.testing.assert_allclose(found.values, expected.values, rtol=1e-10)
             np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-2)
@@ -643,6 +645,12 @@ def test_chunks_are_read_once(tmp_path, monkeypatch):
     parts = list(row_batches(tmp_path / "x.h5", size=100))
     assert len(parts) == 20
     np.testing.assert_array_equal(np.concatenate(parts), many)
+    monkeypatch.setattr(files, "mapped", lambda x: pytest.fail("copied"))
+    list(row_batches(tmp_path / "x.h5", size=500))  # a batch of whole chunks
+    list(row_batches(tmp_path / "x.h5", size=150))  # chunks that fit into memory
+    monkeypatch.setattr(files, "STRIP", 1000)
+    with pytest.raises(pytest.fail.Exception, match="copied"):
+        list(row_batches(tmp_path / "x.h5", size=150))
 
 
 def test_large_zarr_arrays(tmp_path, monkeypatch):

@@ -31,9 +31,11 @@ import numpy as np
 from ..checks import ArgumentError, check_count, printable
 from spectral_moments.engine.arrays import (
     LOADED,
+    STRIP,
     Rows,
+    backend,
     check_whole,
-    chunks,
+    library,
     mapped,
 )
 from ..engine.sources import Recording
@@ -134,7 +136,8 @@ def shards(
     if not isinstance(parts, (list, tuple)) or not parts:
         raise ArgumentError("parts", "parts must be a list of files or arrays, not one")
     load = lambda x: load_recording(x, key).values if isinstance(x, names) else x
-    parts = [x if hasattr(x, "shape") else np.asarray(x) for x in map(load, parts)]
+    here = lambda x: x if backend(x) == "file" else library(x).read(x, "parts")
+    parts = [here(load(x)) for x in parts]
     shapes = {(*x.shape[:-2], x.shape[-1]) for x in parts if len(x.shape) in (2, 3)}
     if len(shapes) != 1 or any(len(x.shape) not in (2, 3) for x in parts):
         found = ", ".join(sorted({str(tuple(x.shape)) for x in parts})[:5])
@@ -151,18 +154,16 @@ def _stacked_rows(parts, direct):
 
     def read(rows):
         rows = np.arange(edges[-1])[rows]
-        owner, found = np.searchsorted(edges, rows, side="right") - 1, None
+        owner = np.searchsorted(edges, rows, side="right") - 1
+        found = np.empty((*shape[:-2], len(rows), shape[-1]), dtype)
         for k in np.unique(owner):
             mine = np.flatnonzero(owner == k)
             numbers = rows[mine] - edges[k]
-            if numbers[-1] - numbers[0] == len(mine) - 1 and (np.diff(numbers) == 1).all():
+            if (np.diff(numbers) == 1).all():  # a slice is read without a copy
                 numbers = slice(numbers[0], numbers[-1] + 1)
             check_whole(parts[k])
-            some = np.asarray(parts[k][..., numbers, :])
-            if found is None:
-                found = np.empty((*some.shape[:-2], len(rows), some.shape[-1]), dtype)
-            found[..., mine, :] = some
-        return found if found is not None else np.empty((*shape[:-2], 0, shape[-1]), dtype)
+            found[..., mine, :] = parts[k][..., numbers, :]
+        return found
 
     dtype = np.result_type(*(x.dtype for x in parts))
     shape = (*parts[0].shape[:-2], int(edges[-1]), parts[0].shape[-1])
@@ -200,12 +201,16 @@ def row_batches(
             return
         _check_kind(data.dtype)
         step, rows = rows_of(data.shape, size), data.shape[-2]
-        _check_size(step * math.prod(data.shape) // max(rows, 1), stored)
-        if next(chunks(data), (slice(1),))[-2].stop > step and hasattr(data, "chunks"):
-            data = mapped(data)  # a chunk holds more rows than a batch
-        for start in range(0, rows, step):
+        one = math.prod(data.shape) // max(rows, 1) * data.dtype.itemsize
+        _check_size(step * one, stored)
+        tall = max((getattr(data, "chunks", None) or (step, 1))[-2], step)
+        if tall > step and tall * one > STRIP:  # no chunk is read twice
+            data, tall = mapped(data), step
+        for top in range(0, rows, tall):
             check_whole(data)
-            yield np.asarray(data[..., start : min(start + step, rows), :])
+            block = np.asarray(data[..., top : min(top + tall, rows), :])
+            for start in range(0, block.shape[-2], step):
+                yield block[..., start : start + step, :]
 
 
 def rows_of(
@@ -282,9 +287,9 @@ def _contents(path, ask, stack):
     if place.ending not in READERS:
         raise ValueError(f"unknown ending; use one of {' '.join(READERS)}")
     place.check()
-    reader, library, options = READERS[place.ending]
-    if library is not None:
-        needed(library)
+    reader, package, options = READERS[place.ending]
+    if package is not None:
+        needed(package)
     _refuse({"key", "header", "index", "groups_key"} - set(options.split()), ask)
     return reader(place, ask, stack), place.size
 
