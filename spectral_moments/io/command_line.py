@@ -685,7 +685,7 @@ def _print(text):
     if sys.stdout is None:
         raise _Unwritten("the standard output is closed")
     try:
-        print(printable(text), flush=True)
+        print(printable(str(text)), flush=True)
     except BrokenPipeError:
         raise _Unwritten("") from None
     except OSError as error:
