@@ -45,6 +45,22 @@ class Data(NamedTuple):
         )
         return measure(self.systems, words, self.design, **self.options)
 
+    def in_units(
+        self,
+        units: dict,  # name -> k: of results, in units of 2**k of the data
+    ):  # `Data`
+        "The same with results in these units."
+        systems = {
+            name: system._replace(source=replace(system.source, unit=units.get(name, 0)))
+            for name, system in self.systems.items()
+        }
+        return self._replace(systems=systems)
+
+    @property
+    def units_of_results(self):
+        "Powers of two that results are in units of, by name."
+        return {name: system.source.unit for name, system in self.systems.items()}
+
     def part(
         self,
         rows: np.ndarray,  # numbers of inputs

@@ -281,6 +281,12 @@ class Source:
     trials: Any  # array (T, P, Q); NaN where missing
     exponent: int = 0  # rows are handed out divided by 2**exponent
     gaps: bool = False  # whether entries may be missing
+    unit: int = 0  # results are in units of 2**unit
+
+    @property
+    def shift(self) -> int:
+        "The power of two that results of rows as handed out are multiplied by, in units."
+        return self.exponent - self.unit
 
     @property
     def shape(self) -> tuple[int, int, int]:
