@@ -482,16 +482,14 @@ def _law_axis(systems, words, design, found):
     share = max(seen("inputs", rows) + seen(s.space, s.source.shape[2]) - 1 for s in noisy)
     if share <= 0:
         return {}
-    run = lambda these: reduce(these, words, "all_cycles", design, rng=_DRAWS(), runs=None)
-    rng, draws = np.random.default_rng(0), []
-    for _ in range(2 * FLIPS):
-        signs = {s: rng.choice([-STEP, STEP], x.source.shape) for s, x in systems.items()}
-        ends = [run(_shaken(systems, signs, way)).values for way in (1.0, -1.0)]
-        draws.append((ends[0] - ends[1]) / (2 * STEP))
-    return {"trials": _both_ways(math.sqrt(share) * np.array(draws).T)}
+    name = every_cycle(systems, words, design) or "all_cycles"
+    run = lambda these: reduce(these, words, name, design, rng=_DRAWS(), runs=None).values
+    rng = np.random.default_rng(0)
+    draws = [run(_shaken(systems, rng)) - found.values for _ in range(2 * FLIPS)]
+    return {"trials": _both_ways(math.sqrt(share) / STEP * np.array(draws).T)}
 
 
-def _shaken(systems, signs, way):
+def _shaken(systems, rng):
     "The systems with a small part of noise of their own law added."
     found = {}
     for name, system in systems.items():
@@ -499,7 +497,8 @@ def _shaken(systems, signs, way):
         if noise:
             x = source.take(slice(None))
             spread = namespace(x).sqrt(noise.variance(x))
-            x = x + way * namespace(x).asarray(signs[name]) * spread
+            signs = np.where(rng.random(x.shape, dtype=np.float32) < 0.5, -STEP, STEP)
+            x = x + namespace(x).asarray(signs) * spread
             system = system._replace(source=replace(source, trials=x, exponent=0))
         found[name] = system
     return found

@@ -577,7 +577,12 @@ def _unbiased_power(label, pair, given, matrices):
     if pair.counts is not None:
         count = pair.counts[0]
         x = x / (count + (count == 0))
-    shift = x - matrices[label.label] / (count + (count == 0))
+    about = matrices[label.label] / (count + (count == 0))
+    if pair.noise.law == "gaussian":  # its powers do not mind a shift
+        return pair.noise(about, k) * count**k
+    if k == 2 and pair.noise.law == "poisson":
+        return (about * about - pair.noise.variance(x)) * count**k
+    shift = x - about
     each = [pair.noise(x, j) for j in range(1, k + 1)]
     total = (-shift) ** k
     for j, power in enumerate(each, 1):

@@ -137,10 +137,9 @@ class Noise(NamedTuple):
         "A matrix whose mean is the power of the mean of x: entries to a power, unbiased."
         if self.law == "gaussian":  # Hermite polynomials
             variance = namespace(x).asarray(np.asarray(self.parameter) * self.unit**2)
-            found = 0.0 * x
-            for j in range(power // 2 + 1):
-                ways = math.perm(power, 2 * j) / (math.factorial(j) * (-2) ** j)
-                found = found + ways * variance**j * x ** (power - 2 * j)
+            before, found = 1.0, x
+            for j in range(1, power):
+                before, found = found, x * found - j * variance * before
             return found
         found = x
         for j in range(1, power):  # falling factorials
