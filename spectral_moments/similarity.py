@@ -23,7 +23,7 @@ from spectral_moments.checks import (
 from .diagnostics import above_one
 from .engine.reduction import Axis
 from .engine.sources import Recording
-from .engine.systems import open_systems
+from .engine.systems import open_design
 from spectral_moments.permutation import (
     Data,
     PermutationTest,
@@ -325,16 +325,16 @@ class Alignments:
         return html_table(self._rows())
 
 # %% ../nbs/14_alignment.ipynb #d353d76f
-DOOR = {"center", "population", "groups", "column_groups"}  # options of `open_systems`
+DOOR = {"center", "population", "groups", "column_groups"}  # options of `open_design`
 DOOR |= {"row_weights", "column_weights", "trials", "noise"}
 
 
 def _opened(systems, options, shared, longest=2, units=None):
-    "What was measured, in `units`, or in its own if traces would be beyond doubles: `Data`."
+    "The `Data`; results in `units`, or in its own if traces would be beyond doubles."
     shared = check_flag(shared, "shared_features")
     known = {key: value for key, value in options.items() if key in DOOR}
     rest = {key: value for key, value in options.items() if key not in DOOR}
-    data = Data(*open_systems(systems, shared=shared, **known), rest)
+    data = Data(open_design(systems, shared=shared, **known), rest)
     own = {name: system.source.exponent for name, system in data.systems.items()}
     if units is None:  # no number made of traces here depends on units
         far = 2 * longest * max(map(abs, own.values())) > 900
