@@ -1,11 +1,11 @@
-"""Peers side by side: time, memory, error against the truth.
+"""What else can estimate moments, side by side: time, memory, error against the truth.
 
 python benchmarks/bench_peers.py [verdict]
 
 With `verdict` only the peers of alignment are compared. Packages among the peers come with
 `pip install 'spectral_moments[bench]'`; one that is missing is left out. Writes
 results/peers.json, for the pictures of the page of benchmarks and a table of the chapter on
-alignment, and rows with targets into results/benchmarks.json. With --tiny nothing is stored.
+alignment, and rows with targets into results/benchmarks.json. --tiny stores nothing.
 """
 
 import importlib
