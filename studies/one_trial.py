@@ -1,8 +1,8 @@
 """Single repeats of a recorded cortex, with and without the variance of their noise.
 
-Writes results/one_trial.json, a table of the chapter on noise. The recording is z-scored for
-each site and repeat, so there are no counts and no Poisson law; but the variance of its noise
-is known from the other repeats. Needs the recordings: python studies/recordings.py.
+Writes results/one_trial.json, a table of the chapter on noise. The recording is z-scored
+for each site and repeat, so there are no counts and no Poisson law; but the variance of its
+noise is known from the other repeats. Needs the recordings: python studies/recordings.py.
 """
 
 import os
