@@ -567,8 +567,6 @@ def shape_bounds(
         return lambda m: np.sqrt(2 - 2 * fidelity(m))
 
     def bound(side, name):
-        return found.derive(
-            distance(side), scale=2.0, name=f"{name} of the shape distance"
-        )
+        return found.derive(distance(side), scale=2.0, name=f"{name} of the shape distance")
 
     return ShapeBounds(bound(1, "lower bound"), bound(0, "upper bound"))

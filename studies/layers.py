@@ -11,7 +11,6 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
-import math
 import re
 import warnings
 
@@ -153,6 +152,19 @@ def by_sites(systems, settings, seed, index):
     return found
 
 
+def ratio(x):
+    "Alignment of mean traces; x has plain, tr T1^2, tr T1 T2, tr T2^2 as its last axis."
+    return x[..., 2] / np.sqrt(x[..., 1] * x[..., 3])
+
+
+def mean_and_error(function, drawn):
+    "A function of the mean over draws, and its error by the jackknife."
+    N, total = len(drawn), drawn.sum(axis=0)
+    without = function((total - drawn) / (N - 1))
+    spread = without - function(total / N)
+    return {"mean": function(total / N), "error": np.sqrt((N - 1) / N * (spread**2).sum(0))}
+
+
 def packed(estimate):
     "An estimate as JSON holds it, and what leaving out each unit does to it."
     deviations = {name: axis.deviations for name, axis in estimate.axes.items()}
@@ -204,7 +216,6 @@ def measure(run):
     some = {name: x[:, ::2] for name, x in systems.items()}
     one = lambda index: by_sites(some, settings, run.seed, index)
     drawn = np.array(run.repeat("sites", one, settings["repetitions"]), dtype=float)
-    error = drawn.std(axis=0, ddof=1) / math.sqrt(len(drawn))
     means = [x.mean(0) for x in systems.values()]
     return {
         "right": right,
@@ -213,8 +224,8 @@ def measure(run):
         "verdicts": run.once("verdicts", verdicts, found, settings["n_permutations"]),
         "sites": {
             "numbers": [*settings["sites"], systems[AREAS[0]].shape[2]],
-            "mean": drawn.mean(axis=0),
-            "error": error,
+            "plain": mean_and_error(lambda x: x[..., 0], drawn),
+            "unbiased": mean_and_error(ratio, drawn),
         },
         "networks": run.once("networks", other_networks, settings, run.seed),
     }
