@@ -154,6 +154,22 @@ class Noise(NamedTuple):
             found = found * (self.parameter**power / math.perm(self.parameter, power))
         return found
 
+    def about(self, x, rest, power):
+        "A matrix whose mean is the power of the mean of `rest`, which is x less a shift."
+        if self.law == "gaussian":
+            return self(rest, power)
+        if self.law == "poisson":  # Charlier polynomials
+            before, found, shift = 1.0, rest, x - rest
+            for j in range(1, power):
+                next_one = (rest - j * self.unit) * found - j * self.unit * shift * before
+                before, found = found, next_one
+            return found
+        shift = x - rest
+        found = (-shift) ** power
+        for j in range(1, power + 1):
+            found = found + math.comb(power, j) * (-shift) ** (power - j) * self(x, j)
+        return found
+
     def variance(self, x):
         "An unbiased estimate of the variance of each entry, in the units of the source."
         if self.law == "gaussian":
