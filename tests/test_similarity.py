@@ -487,3 +487,26 @@ def test_the_stored_verdict_is_drawn_again():
     assert again == study.unrelated(
         study.movies, settings["type_one"], [study.SEED, 1, 5], 0
     )
+
+
+def test_networks_that_read_an_area(monkeypatch):
+    "The study of layers on made-up responses: objects held out, layers in parts, options."
+    study, rng = load_study("layers"), np.random.default_rng(0)
+    names = [f"{kind}{k}" for kind in study.THINGS for k in range(8)] + [*study.FRUITS]
+    names += ["bear", "cow", "dog", "elephant", "gorilla", "hedgehog", "lioness", "turtle"]
+    objects = rng.permutation(np.repeat(names, 3))
+    kinds = np.array([study.category(name) for name in objects])
+    assert study.category("car_astra") == "car" and len({*kinds}) == 8
+    known, new = study.split(objects, np.random.default_rng(1))
+    assert not {*objects[known]} & {*objects[new]} and len({*objects[new]}) == 32
+    repeats = rng.standard_normal((8, len(objects), 6))
+    areas = {name: repeats[:, :, :4] + 0.1 for name in study.AREAS}
+    monkeypatch.setattr(study, "recorded", lambda: (repeats, areas, objects))
+    settings = {"images": 2, "width": 5, "epochs": 1}
+    systems, shown, right = study.make(settings, 0)
+    assert {len(x) for x in systems.values()} == {4} and len(shown) == 64
+    np.testing.assert_allclose(
+        systems["V4"].mean(0)[:, :4] + 0.1, systems["IT, Tito"].mean(0)
+    )
+    assert [*study.options(systems, shown)["population"].values()] == [6] + [5] * 6
+    assert 0 <= right <= 1
