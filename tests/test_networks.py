@@ -16,8 +16,8 @@ from spectral_moments.engine.blocks import walk_lanes
 from spectral_moments.engine.graphs import Layout, word_weights
 from spectral_moments.engine.planner import graph_sums
 from spectral_moments.engine.sources import Pair
+from spectral_moments.layers import POSITIONS
 from spectral_moments.networks import (
-    POSITIONS,
     inverse_dimension,
     record,
     rms_normalized,
@@ -269,8 +269,8 @@ def test_record_messages(model):
     with pytest.raises(TypeError, match="model is a function, not a torch.nn.Module"):
         matrix(lambda x: x, "body", x)
     recurrent = torch.nn.Sequential(torch.nn.LSTM(5, 3))
-    with pytest.raises(ValueError, match="LSTM with batch_first=False"):
-        matrix(recurrent, "0", torch.randn(4, 2, 5), positions="sample")
+    with pytest.raises(ValueError, match="one sequence, without an axis of inputs"):
+        matrix(recurrent, "0", torch.randn(4, 5), positions="sample")
     flat = torch.nn.Sequential(torch.nn.Flatten(0))
     with pytest.raises(ValueError, match=r"returned shape \(20,\); its first axis"):
         matrix(flat, "0", x)
@@ -439,9 +439,15 @@ def test_answers_are_those_of_the_sample():
     assert [*table] == ["act", "last", "act (call 2)"] and len(table) == 3
     frame = table.to_frame()
     assert frame.shape == (3, 10) and frame.loc["last", "layer_value"] == value
-    columns = seen._seen["last"].columns
+    columns = seen._named()["last"].columns
     seen.reset()
-    assert seen._seen["last"].columns is columns and seen.n_inputs == {}
+    assert seen.n_inputs == {}
+    model(x)
+    assert seen.n_inputs == {}  # it is closed
+    with seen:
+        model(x)
+    assert seen._named()["last"].columns is columns
+    seen.reset()
     with pytest.raises(ValueError, match="layer 'act' was not called"):
         seen.estimates()
 
@@ -481,7 +487,7 @@ def test_hooks_are_removed_on_any_exit():
         seen.__enter__()
     assert hooks(model) == 0
     model(torch.randn(3, 5))
-    assert seen._number == 1  # nothing is seen outside
+    assert seen.n_inputs == {}  # nothing is seen outside
 
 
 def test_copies_of_the_model_are_not_watched():
@@ -559,12 +565,13 @@ def test_watch_positions(positions):
 
 def test_memory_does_not_grow_with_the_steps():
     model, options = torch.nn.Sequential(torch.nn.Linear(5, 50)), dict(inputs=40, units=8)
-    with sm.watch(model, "0", random_state=0, **options) as seen:
+    with sm.watch(model.eval(), "0", random_state=0, **options) as seen:
         for _ in range(500):
             model(torch.randn(16, 5))
-            rows = seen._seen["0"].sample.rows
+            (layer,) = seen._seen.values()
+            rows = [*layer.sample.rows, *layer.sums.waiting]
             held = sum(x.untyped_storage().nbytes() for x in rows)  # not parts of batches
-            assert held <= 4 * 8 * (2 * 40 + 16)
+            assert held <= 4 * 8 * (2 * 40 + 16 + 256 + 16)
     assert seen.n_inputs == {"0": 8000} and seen.sample("0").values.shape == (40, 8)
 
 
@@ -634,7 +641,8 @@ def test_views_of_one_image():
     values, errors = np.array([[x.value, x.stderr] for x in found["with"]]).T
     assert abs(values.mean() - truth) < 4 * values.std() / math.sqrt(15)
     assert 0.7 < math.sqrt((errors**2).mean()) / values.std() < 2.5
-    assert max(x.interval()[1] for x in found["without"]) < truth  # negative control
+    without = np.array([x.plain for x in found["without"]])  # negative control
+    assert abs(without.mean() - truth) > 20 * without.std() / math.sqrt(15)
 
 
 @pytest.mark.parametrize("kind", ["array", "tensor", "function"])
@@ -659,7 +667,7 @@ def test_groups_and_masks_of_batches(kind):
         out = model[0](x).detach().double().numpy()
         counts = np.minimum(mask.sum(1), 4 if positions == "inputs" else 1)
         np.testing.assert_array_equal(groups, np.repeat(ids, counts))
-        columns = seen._seen["0"].columns
+        columns = seen._named()["0"].columns
         if positions == "mean":
             expected = [w[m].mean(0)[columns] for w, m in zip(out, mask) if m.any()]
             np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-6)
@@ -720,17 +728,14 @@ def test_the_units_stay():
 
 
 class Fixed:
-    "Random numbers of our choice: keys and places of the inputs, the first units."
+    "Random numbers of our choice: keys and places of the inputs."
 
-    def __init__(self, keys, places, units):
-        self.numbers, self.units, self.at = np.array([keys, places]), list(units), 0
+    def __init__(self, keys, places):
+        self.numbers, self.at = np.array([keys, places]), 0
 
     def random(self, shape):
         self.at += shape[0]
         return self.numbers[:, self.at - shape[0] : self.at].T
-
-    def permutation(self, count):
-        return np.array([*self.units, *(u for u in range(count) if u not in self.units)])
 
 
 def direct_second(phi, repeated=False):
@@ -760,7 +765,7 @@ def test_mean_over_all_samples_is_the_layer(positions):
         ):
             for some in itertools.combinations(range(n_units), units):
                 seen = sm.watch(model, "0", **options, **watched)
-                seen.rng = Fixed(keys, places, some)
+                seen.rng, seen._columns = Fixed(keys, places), lambda *_, u=some: np.array(u)
                 with seen:
                     model(x[:2]), model(x[2:])
                 found.append(direct_second(seen.sample("0")))
@@ -797,7 +802,7 @@ def test_alignments_are_those_of_the_layers():
     parts = [one.parts for one in few]  # the inputs are the same
     errors = [math.hypot(*(p[f"features of {name}"] for name in names)) for p in parts]
     assert abs(values.mean() - reference) < 4 * values.std() / 5
-    assert 0.7 < np.sqrt(np.mean(np.square(errors))) / values.std() < 1.5
+    assert 0.7 < np.sqrt(np.mean(np.square(errors))) / values.std() < 2.2
 
 
 @ignore_doubts
