@@ -68,6 +68,7 @@ from .spectrum.submatrices import SubsampleCheck as SubsampleCheck
 from .spectrum.submatrices import dimension_sweep as dimension_sweep
 from .spectrum.submatrices import Sweep as Sweep
 from .teaching.variance import variance_bound as variance_bound
+from . import callbacks as callbacks
 from . import sklearn as sklearn
 
 __version__: str

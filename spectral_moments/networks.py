@@ -59,22 +59,40 @@ def _is_compiled(model):
     )
 
 
-_EAGER = []  # torch's stance, once for each context that asked for it and is open
+class _Shared:
+    "A setting of torch that holds while anybody needs it, in whatever order they close."
+
+    def __init__(self, begin):
+        self.begin, self.users, self.undo = begin, 0, None
+
+    def hold(self, stack):
+        "Let it hold until the stack is closed."
+        if not self.users:
+            self.undo = self.begin()
+        self.users += 1
+        stack.callback(self._release)
+
+    def _release(self):
+        self.users -= 1
+        if not self.users:
+            self.undo()
 
 
-def _uncompiled(stack, model):
-    "Compiled code does not look at new hooks: run without it until the stack is closed."
-    if _is_compiled(model):
-        force = need_torch().compiler.set_stance
-        _EAGER.append(_EAGER[0] if _EAGER else force("force_eager"))
-        stack.callback(_may_compile)
+def _run_eager():
+    "Compiled code does not look at new hooks: run without it."
+    stance = need_torch().compiler.set_stance("force_eager")
+    return lambda: stance.__exit__(None, None, None)
 
 
-def _may_compile():
-    "The last to close lets compiled code run again, in whatever order they close."
-    stance = _EAGER.pop()
-    if not _EAGER:
-        stance.__exit__(None, None, None)
+def _run_parts():
+    "The fast path of torch's transformers leaves out their parts: go without it."
+    fast = need_torch().backends.mha
+    before = fast.get_fastpath_enabled()
+    fast.set_fastpath_enabled(False)
+    return lambda: fast.set_fastpath_enabled(before)
+
+
+_EAGER, _PARTS = _Shared(_run_eager), _Shared(_run_parts)
 
 
 class _Hook:
@@ -145,90 +163,12 @@ class _Pass:
             self.watch._passed = max(self.watch._passed, self.start + count)
         return self.drawn[count]
 
-# %% ../nbs/46_watching.ipynb #f610d107
-def _of_rows(name, phi, n_units, n_max, center):
-    "Moments of the rows of a layer; of the law behind the units if `n_units` is None."
-    if np.isinf(phi.values).any():
-        raise ValueError(f"layer {name!r} returned infinite numbers")
-    if n_units is not None:  # all units of the layer, also those of one channel
-        phi = phi._replace(column_groups=None)
-    n = min(n_max, *phi.values.shape)
-    found = estimate(phi, n, center=center, population=(None, n_units))
-    lost = int(np.isnan(phi.values).any(axis=1).sum())
-    if lost:
-        rows = f"{lost} of the {len(phi.values)} rows that were kept"
-        found.notes.append(f"NaN in {rows}; NaN counts as missing")
-    return found
-
-
-_WORDS = ", ".join(map(repr, POSITIONS))
+# %% ../nbs/46_watching.ipynb #594fa299
 MODES = {"train": (True,), "eval": (False,), None: (True, False)}
 
 
-class Watch:
-    """Watch layers while a network runs or learns.
-
-    >>> with sm.watch(model, ["encoder", "head"]) as seen:  # doctest: +SKIP
-    ...     for batch in loader:
-    ...         model(batch)
-    >>> print(seen.dimension())  # doctest: +SKIP
-    """
-
-    def __init__(
-        self,
-        model: "torch.nn.Module",  # any
-        layers: "str | int | torch.nn.Module | list",  # names of its modules, as in
-        # model.named_modules(), numbers of its children, or the modules; or one
-        *,
-        groups: ArrayLike | Callable = None,  # a label for each input: those of one label,
-        # as views of one image, belong together. A function of the batch (what the model
-        # is called with, a dict by name if several), or an array in the order of all inputs
-        mask: ArrayLike | Callable = None,  # likewise, True where there is no padding,
-        # (inputs,) or (inputs, positions): mask=lambda batch: batch["attention_mask"]
-        units: int | None = 128,  # units to keep of each layer, at random; None: all
-        center: bool = True,  # whether the mean over inputs is removed
-        mode: str | None = None,  # "train", "eval": only passes of a model in this mode;
-        # None: both, apart if there are both
-        n_max: int = 4,  # highest order
-        positions: str | None = "sample",  # what further axes are: "sample", "inputs",
-        # "features" or "mean"; None: refused
-        feature_axis: int | None = None,  # axis of the features if there are positions;
-        # None: as the kind of module says
-        batch_first: bool | None = None,  # False: layers that do not say it themselves have
-        # their inputs on the second of three axes
-        inputs: int | None = 1024,  # rows to keep, at random; None: all
-        patches: int | None = 4,  # positions of an input to keep for positions="inputs"
-        select: Callable | None = None,  # function: output of a layer -> its tensor; None:
-        # the first tensor in it
-        random_state: int | np.random.Generator | None = 0,  # torch's are untouched
-    ):
-        single = isinstance(layers, (str, int, np.integer, need_torch().nn.Module))
-        found = dict(find_layer(model, layer) for layer in ([layers] if single else layers))
-        if not found:
-            raise ArgumentError("layers", "layers is empty; name at least one layer")
-        for name, given, known in (("positions", positions, (None, *POSITIONS)), ("mode", mode, MODES)):
-            if given not in known:
-                known = ", ".join(repr(x) for x in known if x)
-                raise ArgumentError(name, f"{name} = {given!r} must be one of {known}")
-        count = lambda x, name: x if x is None else check_count(x, name)
-        self.model, self.layers, self.groups, self.mask = model, found, groups, mask
-        self.n_max, self.center = count(n_max, "n_max"), check_flag(center, "center")
-        self.positions, self.feature_axis, self.select = positions, feature_axis, select
-        self.units, self.inputs = count(units, "units"), count(inputs, "inputs")
-        self.patches, self.batch_first = count(patches, "patches"), batch_first
-        self.mode, self._batch = mode, None
-        said = (getattr(part, "batch_first", True) for part in model.modules())
-        self._mixed = not all(said)
-        self.seed = int(check_random_state(random_state).integers(2**63))
-        self.rng = np.random.default_rng([self.seed, _rank()])  # keys differ by rank
-        self._stack, self._pass, self._paused, self._seen = None, None, False, {}
-        self.reset()
-
-    def reset(self):
-        "Forget the inputs, for instance at the start of an epoch; the units stay."
-        self._drawn = self._passed = 0
-        for layer in self._seen.values():
-            layer.forget()
+class _Hooks:
+    "Hooks on a model: what a pass is, and when to look."
 
     def open(self) -> "Watch":  # itself
         "Begin to watch, until `close`; the same as the beginning of a `with` block."
@@ -238,7 +178,9 @@ class Watch:
         wanted, modules = {*map(id, self.layers.values())}, [*self.model.modules()]
         outer = [x for x in modules if x is self.model or wanted & inside(x)]
         with ExitStack() as stack:
-            _uncompiled(stack, self.model)
+            _PARTS.hold(stack)
+            if _is_compiled(self.model):
+                _EAGER.hold(stack)
             for part in outer:  # a call of any of them from outside is a pass
                 hook = part.register_forward_pre_hook(_Hook(self._start), with_kwargs=True)
                 stack.callback(hook.remove)
@@ -295,38 +237,24 @@ class Watch:
                 found = layer_tensor(output, name, self.select)
                 self._take(name, module, now, *found, learning)
 
-    def _take(self, name, module, now, output, packed, learning):
-        "Let a layer keep some of its output."
-        if output.ndim > 2 and self.positions is None:
-            text = f"layer {name!r} returned shape {tuple(output.shape)}: inputs, "
-            text += f"features and positions; say what a position is: {_WORDS}"
-            raise ArgumentError("positions", text)
-        first = packed is not None or inputs_first(module, output, self.batch_first, self._mixed)
-        output = output if first else output.transpose(0, 1)
-        output, wrong = by_position(output, self.feature_axis, module), None
-        if not len(output):
-            return
-        (S, C), key = output.shape[1:], (name, now.training)
-        if key not in self._seen:
-            n_units = S * C if self.positions == "features" else C
-            columns = self._columns(name, n_units)
-            kept = self.positions, self.inputs, self.patches, self.groups is not None
-            self._seen[key] = Layer((S, C), columns, *kept, learning)
-        layer, most = self._seen[key], now.count if first else math.inf
-        if len(output) > most:
-            wrong = f"returned {len(output)} rows for {most} inputs, and rows of "
-            wrong += "one input are not independent; give the inputs an axis of their "
-            wrong += "own, such as select=lambda out: out.unflatten(0, (-1, 4))"
-        elif layer.shape not in ((S, C), (None, C)):
-            wrong = f"returned (positions, features) {(S, C)} and {layer.shape} before; "
-            wrong += "every pass needs the same"
-        if wrong:
-            raise ArgumentError("layers", f"layer {name!r} {wrong}")
-        layer.take(output, now.draw(len(output)), packed)
+# %% ../nbs/46_watching.ipynb #c175b051
+def _of_rows(name, phi, n_units, n_max, center):
+    "Moments of the rows of a layer; of the law behind the units if `n_units` is None."
+    if np.isinf(phi.values).any():
+        raise ValueError(f"layer {name!r} returned infinite numbers")
+    if n_units is not None:  # all units of the layer, also those of one channel
+        phi = phi._replace(column_groups=None)
+    n = min(n_max, *phi.values.shape)
+    found = estimate(phi, n, center=center, population=(None, n_units))
+    lost = int(np.isnan(phi.values).any(axis=1).sum())
+    if lost:
+        rows = f"{lost} of the {len(phi.values)} rows that were kept"
+        found.notes.append(f"NaN in {rows}; NaN counts as missing")
+    return found
 
-    def _columns(self, name, n_units):
-        "The units of a layer that are kept."
-        return units_of(self.seed, name, n_units, self.units)
+
+class _Answers:
+    "What layers that were seen answer, and several of them together."
 
     def _named(self):
         "Layers that were called, by name; with the mode if there were passes of both."
@@ -353,12 +281,6 @@ class Watch:
 
     def __iter__(self):
         return iter(self._named())
-
-    def __repr__(self):
-        state = "closed" if self._stack is None else "paused" if self._paused else "open"
-        found = self._named().items()
-        sizes = (f"{name}: {x.sample.n_seen} inputs x {x.n_units} units" for name, x in found)
-        return f"Watch({', '.join(sizes) or ', '.join(self.layers)}; {state})"
 
     def sample(
         self,
@@ -465,6 +387,114 @@ class Watch:
                 both._seen[key] = known.merge(layer, both._drawn)
             both._drawn += drawn
         return both
+
+# %% ../nbs/46_watching.ipynb #433e9597
+_WORDS = ", ".join(map(repr, POSITIONS))
+
+
+class Watch(_Hooks, _Answers):
+    """Watch layers while a network runs or learns.
+
+    >>> with sm.watch(model, ["encoder", "head"]) as seen:  # doctest: +SKIP
+    ...     for batch in loader:
+    ...         model(batch)
+    >>> print(seen.dimension())  # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        model: "torch.nn.Module",  # any
+        layers: "str | int | torch.nn.Module | list",  # names of its modules, as in
+        # model.named_modules(), numbers of its children, or the modules; or one
+        *,
+        groups: ArrayLike | Callable = None,  # a label for each input: those of one label,
+        # as views of one image, belong together. A function of the batch (what the model
+        # is called with, a dict by name if several), or an array in the order of all inputs
+        mask: ArrayLike | Callable = None,  # likewise, True where there is no padding,
+        # (inputs,) or (inputs, positions): mask=lambda batch: batch["attention_mask"]
+        units: int | None = 128,  # units to keep of each layer, at random; None: all
+        center: bool = True,  # whether the mean over inputs is removed
+        mode: str | None = None,  # "train", "eval": only passes of a model in this mode;
+        # None: both, apart if there are both
+        n_max: int = 4,  # highest order
+        positions: str | None = "sample",  # what further axes are: "sample", "inputs",
+        # "features" or "mean"; None: refused
+        feature_axis: int | None = None,  # axis of the features if there are positions;
+        # None: as the kind of module says
+        batch_first: bool | None = None,  # False: layers that do not say it themselves have
+        # their inputs on the second of three axes
+        inputs: int | None = 1024,  # rows to keep, at random; None: all
+        patches: int | None = 4,  # positions of an input to keep for positions="inputs"
+        select: Callable | None = None,  # function: output of a layer -> its tensor; None:
+        # the first tensor in it
+        random_state: int | np.random.Generator | None = 0,  # torch's are untouched
+    ):
+        single = isinstance(layers, (str, int, np.integer, need_torch().nn.Module))
+        found = dict(find_layer(model, layer) for layer in ([layers] if single else layers))
+        if not found:
+            raise ArgumentError("layers", "layers is empty; name at least one layer")
+        for name, given, known in (("positions", positions, (None, *POSITIONS)), ("mode", mode, MODES)):
+            if given not in known:
+                known = ", ".join(repr(x) for x in known if x)
+                raise ArgumentError(name, f"{name} = {given!r} must be one of {known}")
+        count = lambda x, name: x if x is None else check_count(x, name)
+        self.model, self.layers, self.groups, self.mask = model, found, groups, mask
+        self.n_max, self.center = count(n_max, "n_max"), check_flag(center, "center")
+        self.positions, self.feature_axis, self.select = positions, feature_axis, select
+        self.units, self.inputs = count(units, "units"), count(inputs, "inputs")
+        self.patches, self.batch_first = count(patches, "patches"), batch_first
+        self.mode, self._batch = mode, None
+        said = (getattr(part, "batch_first", True) for part in model.modules())
+        self._mixed = not all(said)
+        self.seed = int(check_random_state(random_state).integers(2**63))
+        self.rng = np.random.default_rng([self.seed, _rank()])  # keys differ by rank
+        self._stack, self._pass, self._paused, self._seen = None, None, False, {}
+        self.reset()
+
+    def reset(self):
+        "Forget the inputs, for instance at the start of an epoch; the units stay."
+        self._drawn = self._passed = 0
+        for layer in self._seen.values():
+            layer.forget()
+
+    def _take(self, name, module, now, output, packed, learning):
+        "Let a layer keep some of its output."
+        if output.ndim > 2 and self.positions is None:
+            text = f"layer {name!r} returned shape {tuple(output.shape)}: inputs, "
+            text += f"features and positions; say what a position is: {_WORDS}"
+            raise ArgumentError("positions", text)
+        first = packed is not None or inputs_first(module, output, self.batch_first, self._mixed)
+        output = output if first else output.transpose(0, 1)
+        output, wrong = by_position(output, self.feature_axis, module), None
+        if not len(output):
+            return
+        (S, C), key = output.shape[1:], (name, now.training)
+        if key not in self._seen:
+            n_units = S * C if self.positions == "features" else C
+            columns = self._columns(name, n_units)
+            kept = self.positions, self.inputs, self.patches, self.groups is not None
+            self._seen[key] = Layer((S, C), columns, *kept, learning)
+        layer, most = self._seen[key], now.count if first else math.inf
+        if len(output) > most:
+            wrong = f"returned {len(output)} rows for {most} inputs, and rows of "
+            wrong += "one input are not independent; give the inputs an axis of their "
+            wrong += "own, such as select=lambda out: out.unflatten(0, (-1, 4))"
+        elif layer.shape not in ((S, C), (None, C)):
+            wrong = f"returned (positions, features) {(S, C)} and {layer.shape} before; "
+            wrong += "every pass needs the same"
+        if wrong:
+            raise ArgumentError("layers", f"layer {name!r} {wrong}")
+        layer.take(output, now.draw(len(output)), packed)
+
+    def _columns(self, name, n_units):
+        "The units of a layer that are kept."
+        return units_of(self.seed, name, n_units, self.units)
+
+    def __repr__(self):
+        state = "closed" if self._stack is None else "paused" if self._paused else "open"
+        found = self._named().items()
+        sizes = (f"{name}: {x.sample.n_seen} inputs x {x.n_units} units" for name, x in found)
+        return f"Watch({', '.join(sizes) or ', '.join(self.layers)}; {state})"
 
 # %% ../nbs/46_watching.ipynb #9afe271c
 class LayerDimension(NamedTuple):
@@ -607,7 +637,7 @@ def _moved_to(model, batch):
     copied = copied.to(like.device)
     return copied.to(like.dtype) if fraction else copied
 
-
+# %% ../nbs/46_watching.ipynb #f3b98a80
 @contextmanager
 def _evaluating(model):
     "Evaluation without gradients; afterwards every part is in the mode it was in."
@@ -742,7 +772,7 @@ def _pair_sums():
 
     return PairSums
 
-
+# %% ../nbs/46_watching.ipynb #3395782d
 def inverse_dimension(
     phi: "torch.Tensor",  # (inputs, features), at least 4 x 2
     *,
