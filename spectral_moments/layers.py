@@ -538,7 +538,7 @@ class Layer:
         keys = keys if real is None else np.where(real.any(1), keys, math.inf)
         mine = self.sample.wanted(keys)
         if self.summed:
-            known = slice(None) if real is None else np.flatnonzero(keys < math.inf)
+            known = np.flatnonzero(keys < math.inf)
             self.sums.add(self._cells(output, real, places, known)[0][:, 0])
         if len(mine):
             cells, counts = self._cells(output, real, places, mine)
@@ -549,9 +549,10 @@ class Layer:
     def _cells(self, output, real, places, rows):
         "Positions and units of some inputs that are kept, and how many positions."
         at = lambda x: need_torch().as_tensor(x, device=output.device)
-        output = output[rows if isinstance(rows, slice) else at(rows)]
-        real = real if real is None else real[rows]
-        places = places[rows] * (not self.whole)  # whole: in the order of positions
+        if len(rows) < len(output):
+            output, places = output[at(rows)], places[rows]
+            real = real if real is None else real[rows]
+        places = places * (not self.whole)  # whole: in the order of positions
         cells, counts = cells_of(output, self.positions, real, places, self.patches)
         return cells.index_select(-1, at(self.columns)), counts  # others work in place
 

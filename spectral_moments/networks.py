@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import cache, reduce
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -570,7 +571,7 @@ class LayerDimensions(Mapping):
         return "\n".join([*text_table(self._rows()), *(f"- {x}" for x in self.notes)])
 
     def _repr_html_(self):
-        return html_table(self._rows()) + "".join(f"<p>{x}</p>" for x in self.notes)
+        return html_table(self._rows()) + "".join(f"<p>{escape(x)}</p>" for x in self.notes)
 
 # %% ../nbs/46_watching.ipynb #90a70d1b
 def _is_array(inputs):
