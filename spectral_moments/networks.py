@@ -788,8 +788,9 @@ def inverse_dimension(
     with `population=phi.shape[1]`; it may be negative in a small batch. A dead layer, the
     same for all inputs, gives 0 with a gradient of 0.
 
-    >>> hidden = torch.randn(64, 48, requires_grad=True)  # doctest: +SKIP
-    >>> (12 * sm.inverse_dimension(hidden) - 1).square().backward()  # doctest: +SKIP
+    >>> import torch
+    >>> hidden = torch.randn(64, 48, requires_grad=True)
+    >>> (12 * sm.inverse_dimension(hidden) - 1).square().backward()
     """
     torch, center = need_torch(), check_flag(center, "center")
     if not isinstance(phi, torch.Tensor) or phi.ndim != 2 or not phi.is_floating_point():
