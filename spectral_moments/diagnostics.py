@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from .engine.arrays import namespace, to_numpy
-from .engine.reduction import Design
+from .engine.systems import Design
 from .engine.sources import Source
 from .errors import USABLE_ERROR, unit_parts
 
@@ -136,32 +136,25 @@ def data_notes(
     return notes
 
 # %% ../nbs/97_diagnostics.ipynb #e824b835
-def _sides(systems, design):
-    "What is known of the units of each kind."
-    return {"inputs": design.rows} | {s.space: s.columns for s in systems.values()}
-
-
 def design_notes(
-    systems: dict,  # name -> `System`
-    design: Design,  # what is known of the rows
+    design: Design,  # what was measured, and what is known of it
     n_max: int,  # highest order
 ) -> list[str]:
     "Doubts about what the sample can say at all."
-    notes, least = [], min(min(system.source.shape[1:]) for system in systems.values())
+    notes, least = [], min(design.lengths.values())
     if n_max > 1 and 2 * n_max > least:
         notes.append(
             f"n_max = {n_max} is close to min(P, Q) = {least}; the highest orders "
             "use nearly all rows or columns in each cycle and say little"
         )
-    sides = _sides(systems, design)
-    few = [s.source.shape[0] for s in systems.values() if 1 < s.source.shape[0] < 2 * n_max]
-    if few and any(side.population for side in sides.values()):
+    few = [T for T in design.trials.values() if 1 < T < 2 * n_max]
+    if few and design.population:
         notes.append(
             f"a finite population meets units several times, and {min(few)} trials cannot "
             "all differ there: noise shared along rows or columns counts a little from "
             f"order {1 + min(few) // 2} on; {2 * n_max} trials remove it"
         )
-    for kind, side in sides.items():
+    for kind, side in design.sides.items():
         if side.weights is not None:
             effective = side.weights.sum() ** 2 / (side.weights**2).sum()
             notes.append(f"the weights leave the worth of {effective:.0f} of all {kind}")
@@ -308,8 +301,7 @@ def dominant_units(
 
 # %% ../nbs/97_diagnostics.ipynb #5eab2809
 def diagnose(
-    systems: dict,  # name -> `System`: what was measured
-    design: Design,  # what is known of the rows
+    design: Design,  # what was measured, and what is known of it
     estimate,  # the `Estimate`
     *,
     rounding: np.ndarray,  # which words all cycles lost to rounding
@@ -317,14 +309,15 @@ def diagnose(
     ordered: bool = True,  # whether the rows come in the order of the measurement
 ) -> list[str]:
     "Every doubt about an estimate, in words."
-    notes, grouped, single = [], design.rows.groups is not None, len(systems) == 1
+    systems, notes, grouped = design.systems, [], design.rows.groups is not None
+    single = len(systems) == 1
     options = dict(center=design.center, grouped=grouped, ordered=ordered)
     for name, system in systems.items():
         of = "" if single else f"{name}: "
         notes += [of + note for note in data_notes(system.source, **options)]
     notes += column_notes(systems)
     automatic = estimate.settings.get("method") == "auto"
-    notes += design_notes(systems, design, int(estimate.orders.max()))
+    notes += design_notes(design, int(estimate.orders.max()))
     if automatic and "probes" in estimate.axes:
         notes.append(
             "the matrix is too large for exact sums within the budget; random probes were "
@@ -343,7 +336,7 @@ def diagnose(
     notes += moment_notes(mine, values[own], stderr[own], estimate.usable[own])
     size = abs(np.nan_to_num(values))
     real = (stderr > 1e-9 * size) & (stderr < size)  # neither rounding nor noise
-    for kind, side in _sides(systems, design).items():
+    for kind, side in design.sides.items():
         if kind in estimate.axes and real.any():
             axis, what = estimate.axes[kind], kind
             what = what if side.groups is None else f"groups of {what}"

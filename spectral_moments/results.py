@@ -23,7 +23,8 @@ from scipy.special import stdtr
 from . import __version__, errors
 from .checks import ArgumentError, check_count
 from .diagnostics import diagnose
-from .engine.reduction import Axis, Design, Reduced
+from .engine.reduction import Axis, Reduced
+from .engine.systems import Design
 from .errors import SCALES, Scale
 
 # %% ../nbs/92_results.ipynb #72582395
@@ -482,8 +483,7 @@ def values_in_units(
 
 def answer(
     found: Reduced,  # values and deviations in the units of the sources
-    systems: dict,  # name -> `System`
-    design: Design,  # what is known of the rows
+    design: Design,  # what was measured, and what is known of it
     words: list,  # of each value
     methods: list,  # the method that gave each
     settings: dict,  # everything that was used
@@ -494,6 +494,7 @@ def answer(
     notes: list = (),  # doubts that are known already
 ):  # an `Estimate`
     "The `Estimate` of a reduction, in the units of the data, with every doubt."
+    systems = design.systems
     values, beyond = values_in_units(found.values, words, systems)
     shifts = [2 * sum(systems[name].source.exponent for name in word) for word in words]
     axes = {
@@ -504,7 +505,7 @@ def answer(
     settings = dict(settings, version=__version__)
     result = Estimate(values, axes, list(words), shapes, methods, settings)
     why = dict(rounding=lost & np.ones(len(words), dtype=bool), beyond=beyond)
-    doubts = diagnose(systems, design, result, ordered=ordered, **why)
+    doubts = diagnose(design, result, ordered=ordered, **why)
     result.notes.extend([*notes, *doubts])
     return result
 
