@@ -355,8 +355,8 @@ def pair_weights(
     cycles = P * (P - 1) * (P - 2) * (P - 3) * pairs
     return same, ((P - 1) * (P - 2), 1.0, -P * (P - 1)), cycles, P - 1
 
-# %% ../nbs/47_layers.ipynb #3f434149
-LOST = 1e-12  # a variance that is so small a part of the mean square is rounding
+# %% ../nbs/47_layers.ipynb #a9b3d5be
+LOST = 1e-4  # where variances are a smaller part of the mean squares, digits are lost
 
 
 def _six(several, center):
@@ -389,7 +389,7 @@ def _six(several, center):
     columns[4] *= (1 - mine / trace[0]) ** 2  # a part of relative size 1 / P
     columns[5] -= fourth[0]
     if not trace[0] > LOST * whole["diagonal"].sum():
-        rows[1:] = math.nan  # the same for all inputs, but for rounding
+        rows[1:] = math.nan
     return rows, columns
 
 # %% ../nbs/47_layers.ipynb #29200e4e
@@ -563,7 +563,8 @@ class Layer:
             raise ArgumentError("other", text)
         both = self.emptied()
         both.sample = self.sample.merge(other.sample, shift)
-        if self.summed:
+        both.summed = self.summed and other.summed
+        if both.summed:
             both.sums.others = all_folds([*self.sums.read(), *other.sums.read()])
         return both
 

@@ -1151,6 +1151,27 @@ def test_numbers_that_are_none():
         model(x / 0)
     with pytest.raises(ValueError, match="layer '0' returned infinite numbers"):
         seen.dimension()
+    with sm.watch(model, "0") as seen:
+        model(x[:, :1])
+    with pytest.raises(ValueError, match="has 30 inputs and 1 units"):
+        seen.dimension()
+
+
+@ignore_doubts
+@pytest.mark.parametrize("training", [True, False])
+def test_layers_that_sums_cannot_tell_of(training):
+    model = torch.nn.Sequential(torch.nn.Identity()).train(training)
+    x = torch.randn(300, 6) @ torch.randn(6, 6)
+    far = x.double() + 1e5  # the sample answers: sums have lost their digits
+    for given, origin in ((far, 1e5), (x.double() * 1e-55, 0.0)):
+        with sm.watch(model, 0) as seen:
+            model(given)
+        told = sm.estimate(given.numpy() - origin, 2, population=(None, 6)).dimension()
+        assert seen.dimension()["0"].layer.plain == pytest.approx(told.plain, rel=1e-6)
+    for dead in (x * 0, x * 0 + 0.3):
+        with sm.watch(model, 0) as seen:
+            model(dead)
+        assert "not known" in str(seen.dimension())
 
 
 def test_one_watch_inside_of_another():
