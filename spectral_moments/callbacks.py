@@ -12,8 +12,10 @@ import sys
 import warnings
 from collections.abc import Callable
 
+import numpy as np
+
 from .checks import ArgumentError, check_count
-from .layers import FOLDS, SUMS, moments_of_sums, need_torch, power_sums
+from .layers import FOLDS, SUMS, moments_of_sums, need_torch, sums_in_folds
 from .networks import LayerDimensions, Watch
 from .results import EstimateWarning, Quantity
 
@@ -229,7 +231,8 @@ class _TorchMetric:
         if rows.ndim != 2 or rows.shape[1] != self.n_features:
             text = f"rows has shape {tuple(rows.shape)}, not (inputs, {self.n_features})"
             raise ArgumentError("rows", text)
-        for name, new in power_sums(rows.detach()[None]).items():
+        one = np.zeros(len(rows), dtype=int)
+        for name, new in sums_in_folds(rows.detach(), one, 1).items():
             getattr(self, name)[self.updates % FOLDS] += new[0]
         self.updates += 1
 
@@ -241,10 +244,8 @@ class _TorchMetric:
     def found(self) -> Quantity:
         "The dimension of what was seen so far."
         sums = {name: getattr(self, name) for name in SUMS}
-        used = sums["count"] > 0
         size = None if self.law else self.n_features
-        several = [{name: x[used] for name, x in sums.items()}]
-        return moments_of_sums(several, [size], self.center)[0].dimension()
+        return moments_of_sums(sums, [size], self.center)[0].dimension()
 
     def compute(self):
         "Value and 95% interval, as tensors."

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['WRAPPED', 'PARALLEL', 'POSITIONS', 'LAST', 'SECOND', 'SUMS', 'LOST', 'FOLDS', 'WAITING', 'WIDEST', 'need_torch',
            'find_layer', 'tensors', 'count_inputs', 'layer_tensor', 'inputs_first', 'by_position', 'real_positions',
-           'cells_of', 'if_shared', 'Reservoir', 'power_sums', 'pair_weights', 'moments_of_sums', 'in_folds',
-           'LayerSums', 'all_folds', 'Layer', 'units_of']
+           'cells_of', 'if_shared', 'Reservoir', 'power_sums', 'sums_in_folds', 'pair_weights', 'moments_of_sums',
+           'LayerSums', 'Layer', 'units_of']
 
 # %% ../nbs/47_layers.ipynb #ae2d6537
 import copy
@@ -259,18 +259,17 @@ class Reservoir:
         if len(stay) == self.size:
             self.limit = keys[stay[-1]]
 
-    def ordered(self) -> "torch.Tensor":
-        "The rows in the order of the first mark."
+    def shuffled(self) -> "torch.Tensor":
+        "The rows in the order of their keys."
         self._settle()
-        order = np.argsort(self.marks[0][1])
-        return self.rows[0][need_torch().as_tensor(order, device=self.rows[0].device)]
+        return self.rows[0]
 
     def read(self) -> tuple:
         "(float64 array of rows, *their marks), in the order of the first mark."
-        rows = self.ordered().to("cpu", need_torch().float64).numpy()
+        rows = self.shuffled().to("cpu", need_torch().float64).numpy()
         _, *marks = self.marks[0]
         order = np.argsort(marks[0])
-        return rows, *(x[order] for x in marks)
+        return rows[order], *(x[order] for x in marks)
 
     def merge(self, other: "Reservoir", shift: int) -> "Reservoir":
         "The sample of the rows of both; the first mark of the other is moved."
@@ -318,26 +317,40 @@ def _moved(x, d, along):
 
 
 def power_sums(
-    rows: "torch.Tensor",  # (folds, rows, units)
+    z: "torch.Tensor",  # (folds, rows, units), rows minus `mean`; zeros do not count
+    mean: "torch.Tensor",  # (units,), near that of the rows, to keep digits
+    counts: "torch.Tensor",  # (folds,), rows of each
 ) -> dict:  # of float64 tensors, as in `SUMS`
-    "Sums over rows, of which m(1) and m(2) are made; made about the mean, to keep digits."
-    torch = need_torch()
-    rows = rows if rows.dtype == torch.float64 else rows.float()
-    mean = rows.mean(1)
-    z = rows - mean[:, None]
-    square = z * z
+    "Sums over rows, of which m(1) and m(2) are made."
+    torch, square = need_torch(), z * z
     lengths = square.sum(2)
-    x = dict(first=z.sum(1), gram=z.mT @ z, third=(square * z).sum(1))
+    x = dict(count=counts, first=z.sum(1), gram=z.mT @ z, third=(square * z).sum(1))
     x |= dict(fourth=square.square_().sum(1), squares=lengths.square().sum(1))
     x["lengths"] = (lengths[:, None] @ z)[:, 0]
-    x["count"] = torch.full_like(x["squares"], rows.shape[1])
     x, d = {name: value.double() for name, value in x.items()}, mean.double()
-    x["diagonal"] = x["gram"].diagonal(dim1=-2, dim2=-1)
-    found = _moved(x, d, (d[:, None] @ x["gram"])[:, 0])
+    x["diagonal"] = x["gram"].diagonal(dim1=1, dim2=2)
+    found, d = _moved(x, d, x["gram"] @ d), d.expand_as(x["first"])
     half = x["first"] + x["count"][:, None] * d / 2
     left, right = torch.stack([half, d], -1), torch.stack([d, half], -2)
     found["gram"] = torch.baddbmm(x["gram"], left, right)
     return {name: found[name] for name in SUMS}
+
+
+def sums_in_folds(
+    rows: "torch.Tensor",  # (rows, units)
+    folds: np.ndarray,  # the fold of each row
+    n_folds: int,  # how many there are
+) -> dict:  # of float64 tensors, as in `SUMS`, the first axis folds
+    "Sums over the rows of each fold."
+    torch = need_torch()
+    rows = rows if rows.dtype == torch.float64 else rows.float()
+    counts, order = np.bincount(folds, minlength=n_folds), np.argsort(folds, kind="stable")
+    ends = np.cumsum(counts)[:, None]
+    spots = ends - counts[:, None] + np.arange(counts.max())
+    spots = np.where(spots < ends, np.append(order, 0)[np.minimum(spots, len(order))], -1)
+    at, mean = lambda x: torch.as_tensor(x, device=rows.device), rows.mean(0)
+    z = torch.cat([rows - mean, torch.zeros_like(mean)[None]])[at(spots)]
+    return power_sums(z, mean, at(counts))
 
 # %% ../nbs/47_layers.ipynb #9c79b2a4
 def pair_weights(
@@ -359,24 +372,23 @@ def pair_weights(
 LOST = 1e-4  # where variances are a smaller part of the mean squares, digits are lost
 
 
-def _six(several, center):
+def _six(sums, center):
     "Six sums of matrices about their means: all of them, without each fold, each column."
-    grams = [x["gram"] for x in several]
-    gram = sum(x.sum(0) for x in grams)
-    joined = lambda parts: np.concatenate([x.numpy() for x in parts])
-    folds = {name: joined(x[name] for x in several) for name in SUMS if name != "gram"}
-    folds["diagonal"] = joined(x.diagonal(dim1=1, dim2=2) for x in grams)
+    grams = sums["gram"]
+    gram = grams.sum(0)
+    folds = {name: x.numpy() for name, x in sums.items() if name != "gram"}
+    folds["diagonal"] = grams.diagonal(dim1=1, dim2=2).numpy()
     whole = {name: x.sum(0) for name, x in folds.items()}
     each = {n: np.concatenate([x[None], x - folds[n]]) for n, x in whole.items()}
     norm = need_torch().linalg.vector_norm
     norms = np.full(len(each["count"]), float(norm(gram)) ** 2)
-    norms[1:] += joined(norm(x, dim=(1, 2)) for x in grams) ** 2
-    norms[1:] -= 2 * joined(x.flatten(1) @ gram.flatten() for x in grams)
+    norms[1:] += norm(grams, dim=(1, 2)).numpy() ** 2
+    norms[1:] -= 2 * (grams.flatten(1) @ gram.flatten()).numpy()
     if center:
         n, d = each["count"], -each["first"] / each["count"][:, None]
         moved = need_torch().from_numpy(d)
-        along, parts = (moved @ gram).numpy(), moved[1:, None].split([*map(len, grams)])
-        along[1:] -= joined(y @ x for x, y in zip(grams, parts))[:, 0]
+        along = (moved @ gram).numpy()
+        along[1:] -= (moved[1:, None] @ grams)[:, 0].numpy()
         norms += n**2 * (d**2).sum(1) ** 2 - 2 * n * (d * along).sum(1)
         each, gram = _moved(each, d, along), gram - n[0] * moved[0, :, None] * moved[0]
     s, fourth, trace = each["diagonal"], each["fourth"], each["diagonal"].sum(1)
@@ -403,18 +415,20 @@ def _moments(six, Q, population, center):
 
 
 def moments_of_sums(
-    several: list,  # of dicts as of `power_sums`, the first axes folds
+    sums: dict,  # as in `SUMS`, the first axis folds
     populations: list,  # numbers of units there are; None: infinite
     center: bool = True,  # whether the mean over inputs is removed
 ) -> list:  # of `Estimate`, one for each population
     "m(1) and m(2) from sums, their errors by leaving out each fold of inputs, each unit."
-    several = [{name: x.cpu() for name, x in sums.items()} for sums in several]
-    Q, found = several[0]["first"].shape[-1], []
-    rows, columns = _six(several, center)
+    used = sums["count"] > 0
+    sums = {name: (x if used.all() else x[used]).cpu() for name, x in sums.items()}
+    Q, found = sums["first"].shape[-1], []
+    with np.errstate(all="ignore"):  # of layers that are dead or infinite
+        rows, columns = _six(sums, center)
     for R in populations:
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(all="ignore"):
             moments = _moments(rows, Q, R, center)
-            values, without = moments[:, 0].copy(), _moments(columns, Q - 1, R, center)
+            values, without = moments[:, 0], _moments(columns, Q - 1, R, center)
         unseen = 1 if R is None else math.sqrt(1 - Q / R)
         axes = dict(inputs=Axis(moments[:, 1:] - values[:, None]))
         axes["features"] = Axis((without - values[:, None]) * unseen)
@@ -425,78 +439,37 @@ def moments_of_sums(
         found.append(Estimate(values, axes, words, shapes, ["sums"] * 2, settings))
     return found
 
-# %% ../nbs/47_layers.ipynb #a5e3638e
-FOLDS, WAITING, WIDEST = 32, 256, 512  # folds, rows that wait, units of a layer at most
-
-
-def in_folds(
-    rows: "torch.Tensor",  # (rows, units)
-    size: int | None = None,  # rows of a fold; None: so many that half of `FOLDS` are full
-) -> list:  # dicts of `power_sums`, the first axis folds
-    "Sums of rows in folds of their neighbours."
-    size = -(-2 * len(rows) // FOLDS) if size is None else size
-    whole = len(rows) // size * size
-    parts = rows[:whole].unflatten(0, (-1, size)), rows[None, whole:]
-    return [power_sums(part) for part in parts if part.numel()]
+# %% ../nbs/47_layers.ipynb #c343d5bb
+FOLDS, WAITING, WIDEST = 24, 1024, 512  # folds, rows that wait, units of a layer at most
 
 
 class LayerSums:
-    "Sums over all rows that came by, in folds of equal size, at most `FOLDS` of them."
+    "Sums over all rows that came by, in folds to which rows belong at random."
 
     def __init__(self):
-        self.folds, self.n_folds = None, 0  # as in `SUMS`; how many of them are in use
-        self.size, self.last = 16, 0  # rows of a fold; those of the last one
-        self.waiting, self.n_waiting = [], 0
-        self.others = []  # sums of other watches that were merged
+        self.folds, self.waiting, self.n_waiting = {}, [], 0  # as in `SUMS`; rows
+        self.rng = np.random.default_rng(0)  # the same folds for the same inputs
 
     def add(self, rows: "torch.Tensor"):
         "Take rows in, (rows, units)."
         self.waiting.append(rows)
         self.n_waiting += len(rows)
         if self.n_waiting >= WAITING:
-            rows = need_torch().cat(self.waiting)
-            whole = len(rows) // WAITING * WAITING
-            for part in rows[:whole].split(WAITING):
-                self._sum(part)
-            self.waiting, self.n_waiting = [rows[whole:].clone()], len(rows) - whole
+            self.read()
 
-    def _sum(self, rows):
-        "Add `WAITING` rows: to several folds, or to one."
-        size = min(self.size, WAITING)
-        new = power_sums(rows.unflatten(0, (-1, size)))
-        if self.folds is None:
-            make = lambda x: x.new_zeros((FOLDS, *x.shape[1:]))
-            self.folds = {name: make(x) for name, x in new.items()}
-        if self.last % self.size == 0:
-            self.n_folds, self.last = self.n_folds + len(new["count"]), 0
-        self.last += size
-        for name, x in new.items():
-            self.folds[name][self.n_folds - len(x) : self.n_folds] += x
-        if self.n_folds == FOLDS and self.last == self.size:
-            self.n_folds, self.size = FOLDS // 2, 2 * self.size
-            self.last = self.size
-            for x in self.folds.values():
-                x[: FOLDS // 2] = x[::2] + x[1::2]
-                x[FOLDS // 2 :] = 0
-
-    def read(self) -> list:
-        "All folds, as several dicts: those that are summed, those of the rows that wait."
-        found = [*self.others]
-        if self.n_folds:
-            found.append({name: x[: self.n_folds] for name, x in self.folds.items()})
+    def read(self) -> dict:
+        "The sums of all rows so far."
         if self.n_waiting:
-            size = self.size if self.n_folds else None
-            found += in_folds(need_torch().cat(self.waiting), size)
-        return found
+            rows = need_torch().cat(self.waiting)
+            new = sums_in_folds(rows, self.rng.integers(FOLDS, size=len(rows)), FOLDS)
+            self.include(new)
+            self.waiting, self.n_waiting = [], 0
+        return self.folds
 
-
-def all_folds(
-    several: list,  # dicts of `LayerSums.read`
-) -> list:  # one dict of tensors on the processor, or none
-    "The folds of several dicts in one."
-    cat = need_torch().cat
-    joined = lambda name: cat([x[name].cpu() for x in several])
-    return [{name: joined(name) for name in SUMS}] if several else []
+    def include(self, sums: dict):
+        "Add other sums."
+        self.folds = self.folds or {name: 0 for name in sums}
+        self.folds = {name: self.folds[name] + x for name, x in sums.items()}
 
 # %% ../nbs/47_layers.ipynb #d63a27e7
 class Layer:
@@ -565,7 +538,8 @@ class Layer:
         both.sample = self.sample.merge(other.sample, shift)
         both.summed = self.summed and other.summed
         if both.summed:
-            both.sums.others = all_folds([*self.sums.read(), *other.sums.read()])
+            for sums in (self.sums.read(), other.sums.read()):
+                both.sums.include({name: x.cpu() for name, x in sums.items()})
         return both
 
     def emptied(self) -> "Layer":
@@ -574,11 +548,12 @@ class Layer:
         empty.forget()
         return empty
 
-    def folds(self) -> list:
-        "Sums of as many inputs as there are: those of all, or of the rows that are kept."
+    def folds(self) -> dict:
+        "Sums of all inputs, or of those that are kept."
         if self.summed:
             return self.sums.read()
-        return in_folds(self.sample.ordered()[:, 0])
+        rows, few = self.sample.shuffled()[:, 0], 16
+        return sums_in_folds(rows, np.arange(len(rows)) * few // len(rows), few)
 
     def read(self) -> tuple:
         "(cells, numbers of the inputs, their groups, how many cells are there)"

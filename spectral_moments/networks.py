@@ -436,10 +436,15 @@ class Watch(_Hooks, _Answers):
     ):
         single = isinstance(layers, (str, need_torch().nn.Module))
         several = isinstance(layers, Iterable) and not single
-        found = dict(find_layer(model, layer) for layer in (layers if several else [layers]))
+        found = dict(
+            find_layer(model, layer) for layer in (layers if several else [layers])
+        )
         if not found:
             raise ArgumentError("layers", "layers is empty; name at least one layer")
-        for name, given, known in (("positions", positions, (None, *POSITIONS)), ("mode", mode, MODES)):
+        for name, given, known in (
+            ("positions", positions, (None, *POSITIONS)),
+            ("mode", mode, MODES),
+        ):
             if given not in known:
                 known = ", ".join(repr(x) for x in known if x)
                 raise ArgumentError(name, f"{name} = {given!r} must be one of {known}")
@@ -469,7 +474,9 @@ class Watch(_Hooks, _Answers):
             text = f"layer {name!r} returned shape {tuple(output.shape)}: inputs, "
             text += f"features and positions; say what a position is: {_WORDS}"
             raise ArgumentError("positions", text)
-        first = packed is not None or inputs_first(module, output, self.batch_first, self._mixed)
+        first = packed is not None or inputs_first(
+            module, output, self.batch_first, self._mixed
+        )
         output = output if first else output.transpose(0, 1)
         output, wrong = by_position(output, self.feature_axis, module), None
         if not len(output):
@@ -499,7 +506,9 @@ class Watch(_Hooks, _Answers):
     def __repr__(self):
         state = "closed" if self._stack is None else "paused" if self._paused else "open"
         found = self._named().items()
-        sizes = (f"{name}: {x.sample.n_seen} inputs x {x.n_units} units" for name, x in found)
+        sizes = (
+            f"{name}: {x.sample.n_seen} inputs x {x.n_units} units" for name, x in found
+        )
         return f"Watch({', '.join(sizes) or ', '.join(self.layers)}; {state})"
 
 # %% ../nbs/48_watching.ipynb #bbdf1f66
@@ -556,7 +565,9 @@ class LayerDimensions(Mapping):
     ):  # the axes
         "Both dimensions of all layers, with 95% intervals."
         ax = new_axes() if ax is None else ax
-        for k, (label, of) in enumerate((("this layer", "layer"), ("the law behind it", "law"))):
+        for k, (label, of) in enumerate(
+            (("this layer", "layer"), ("the law behind it", "law"))
+        ):
             found = [getattr(both, of) for both in self.values()]
             values = np.array([x.value for x in found])
             bars = np.abs(np.array([x.interval() for x in found]).T - values)

@@ -645,7 +645,7 @@ def test_memory_does_not_grow_with_the_steps():
             (layer,) = seen._seen.values()
             rows = [*layer.sample.rows, *layer.sums.waiting]
             held = sum(x.untyped_storage().nbytes() for x in rows)  # not parts of batches
-            assert held <= 4 * 8 * (2 * 40 + 16 + 256 + 16)
+            assert held <= 4 * 8 * (2 * 40 + 16 + 1024 + 16)
     assert seen.n_inputs == {"0": 8000} and seen.sample("0").values.shape == (40, 8)
 
 
