@@ -399,16 +399,28 @@ def trial_axis(
     if not several or not design.population or not design.in_memory:
         return {}
     least = min(several)
-    ways = _other_trials(design, least) if least > 2 else _flipped_noise(design)
-    name = every_cycle(design, words) or "all_cycles"
-    run = lambda these: reduce(these, words, name, rng=_DRAWS(), runs=None)
-    deviations = np.array([run(these).values - found.values for these in ways]).T
     if least > 2:
-        return {"trials": Axis(deviations)}
-    halves = np.split(deviations, 2, axis=1)  # by rows, by columns
-    sizes = [(part**2).mean(axis=1, keepdims=True) for part in halves]
-    larger = np.where(sizes[0] > sizes[1], *halves)
-    return {"trials": _both_ways(larger)}
+        others = _values(words, (_without_trial(design, t) for t in range(least)))
+        return {"trials": Axis(others - found.values[:, None])}
+    signs = lambda axis: (_signed(axis, seed) for seed in range(FLIPS))
+    sides = [_derivatives(design, words, signs(axis)) for axis in (1, 2)]
+    sizes = [(part**2).mean(axis=1, keepdims=True) for part in sides]
+    return {"trials": _both_ways(np.where(sizes[0] > sizes[1], *sides))}
+
+
+def _values(words, designs):
+    "The values of some designs, (words, designs)."
+    found = []
+    for design in designs:
+        name = every_cycle(design, words) or "all_cycles"
+        found.append(to_numpy(reduce(design, words, name, rng=_DRAWS()).values))
+    return np.array(found).T
+
+
+def _derivatives(design, words, noises):
+    "What so much noise would do, if its effect were linear, (words, noises)."
+    shaken = (_shaken(design, noise) for noise in noises)
+    return (_values(words, shaken) - _values(words, [design])) / STEP
 
 
 def _both_ways(draws):
@@ -425,65 +437,52 @@ def _law_axis(design, words):
     share = max(seen["inputs"] + seen[system.space] - 1 for system in noisy)
     if share <= 0:
         return {}
-    run = lambda these: reduce(these, words, "all_cycles", rng=_DRAWS(), runs=None)
-    rng, draws = np.random.default_rng(0), []
-    for _ in range(2 * FLIPS):
-        signs = {
-            name: rng.choice([-STEP, STEP], system.source.shape)
-            for name, system in design.systems.items()
-        }
-        ends = [run(_shaken(design, signs, way)).values for way in (1.0, -1.0)]
-        draws.append((ends[0] - ends[1]) / (2 * STEP))
-    return {"trials": _both_ways(math.sqrt(share) * np.array(draws).T)}
+    rng = np.random.default_rng(0)
+
+    def noise(name, x):
+        law = design.systems[name].noise
+        if not law:
+            return 0 * x
+        signs = namespace(x).asarray(rng.choice([-1.0, 1.0], x.shape))
+        return signs * namespace(x).sqrt(law.variance(x))
+
+    draws = _derivatives(design, words, [noise] * (2 * FLIPS))
+    return {"trials": _both_ways(math.sqrt(share) * draws)}
 
 
-def _with_trials(design, change):
-    "The same with other trials: `change`, a function of name and `System`."
+def _with_trials(design, trials):
+    "The same with other trials: a function of a name and of trials in units of the source."
     systems = {}
     for name, system in design.systems.items():
-        source = replace(system.source, **change(name, system))
+        x = trials(name, system.source.take(slice(None)))
+        source = replace(system.source, trials=x, exponent=0)
         systems[name] = system._replace(source=source)
     return replace(design, systems=systems)
 
 
-def _shaken(design, signs, way):
-    "The systems with a small part of noise of their own law added."
-
-    def change(name, system):
-        if not system.noise:
-            return {}
-        x = system.source.take(slice(None))
-        spread = namespace(x).sqrt(system.noise.variance(x))
-        x = x + way * namespace(x).asarray(signs[name]) * spread
-        return dict(trials=x, exponent=0)
-
-    return _with_trials(design, change)
+def _shaken(design, noise):
+    "The same with a small part of noise added, a function of a name and of trials."
+    return _with_trials(design, lambda name, x: x + STEP * noise(name, x))
 
 
-def _other_trials(design, count):
-    "The systems without one trial after the other; one of a single trial as it is."
-    for t in range(count):
-        others = lambda T, t=t: [k for k in range(T) if k != t] or [0]
-        yield _with_trials(
-            design, lambda _, s: dict(trials=s.source.trials[others(s.source.shape[0])])
-        )
+def _without_trial(design, t):
+    "The same without one trial; a system of a single one as it is."
+    others = lambda x: x[[k for k in range(len(x)) if k != t] or [0]]
+    return _with_trials(design, lambda _, x: others(x))
 
 
-def _flipped_noise(design):
-    "The systems with noise of another sign for each row, then for each column."
-    rng = np.random.default_rng(0)
+def _signed(axis, seed):
+    "The difference of two trials, with a sign for each row, or column, moved along it."
+    rng = np.random.default_rng(seed)
 
-    def change(axis, trials):
-        if len(trials) == 1:
-            return {}
-        noise = (trials[:1] - trials[1:]) / math.sqrt(2)
-        shape = [2, *(trials.shape[k] if k == axis else 1 for k in (1, 2))]
-        signs = namespace(trials).asarray(rng.choice([-1.0, 1.0], size=shape))
-        return dict(trials=trials + signs * noise)
+    def noise(name, x):
+        xp, other = namespace(x), 3 - axis  # moved: products with itself are not noise
+        size = [len(x), *(x.shape[k] if k == axis else 1 for k in (1, 2))]
+        difference = xp.nan_to_num((x[:1] - x[-1:]) / math.sqrt(2))
+        moved = xp.roll(difference, int(rng.integers(x.shape[other])), other)
+        return xp.asarray(rng.choice([-1.0, 1.0], size=size)) * moved
 
-    for axis in (1, 2):
-        for _ in range(FLIPS):
-            yield _with_trials(design, lambda _, s: change(axis, s.source.trials))
+    return noise
 
 # %% ../../nbs/98_choice.ipynb #c0940354
 def _single_units(deviations, stands_for):

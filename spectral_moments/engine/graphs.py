@@ -82,6 +82,8 @@ def canonical(
     together = defaultdict(list)  # the same for each unit
     for v, star in stars.items():
         together[unit_of(v, 1 - few)].append(star)
+    if not (units[0] or units[1] or powers):
+        return _plainly(stars.values(), vertices, labels, few)
     found = []
     for numbers in permutations(range(len(vertices))):
         new = dict(zip(vertices, numbers, strict=True))
@@ -103,17 +105,37 @@ def canonical(
         edges, sides = [(i, v, label) for v, i, label in edges], sides[::-1]
     return tuple(edges), *sides
 
+
+def _plainly(stars, vertices, labels, few):
+    "The same where every vertex is a unit of its own: small numbers are sorted quickly."
+    L, N = len(labels), len(vertices)
+    found = []
+    for numbers in permutations(range(0, N * L, L)):
+        new = dict(zip(vertices, numbers, strict=True))
+        found.append(sorted([sorted([new[v] + k for v, k in star]) for star in stars]))
+    others = min(found)
+    edges = [(*divmod(entry, L), i) for i, star in enumerate(others) for entry in star]
+    sides = tuple((v, 0) for v in range(N)), tuple((i, 0) for i in range(len(others)))
+    if few:
+        return tuple((i, v, labels[k]) for v, k, i in edges), *sides[::-1]
+    return tuple((v, i, labels[k]) for v, k, i in edges), *sides
+
 # %% ../../nbs/07_partitions.ipynb #e185b060
-def _merged(pattern, p, q, features, grouped, binary):
-    "The graph of one pair of partitions: merged positions are one vertex, or one unit."
-    kinds = _kinds(pattern, features)
-    name = lambda position, blocks, kind: (
-        position if kind in grouped else blocks.index(blocks[position])
-    )
-    edges = [(name(i, p, "inputs"), name(k, q, kinds[k]), label) for i, k, label in pattern]
+def _joined(graph, blocks, side, binary=False):
+    "The graph in which rows (side 0) or columns (side 1) of one block are one vertex."
+    if side == 0:
+        edges = [(blocks[i], k, label) for i, k, label in graph]
+    else:
+        edges = [(i, blocks[k], label) for i, k, label in graph]
+    return canonical(_marked_once(edges) if binary else edges)[0]
+
+
+def _merged(pattern, p, q, kinds, features, grouped, binary):
+    "The graph in which positions of one block are one unit; a single one is a vertex."
+    row = [i if "inputs" in grouped else p.index(block) for i, block in enumerate(p)]
+    column = [k if kinds[k] in grouped else q.index(block) for k, block in enumerate(q)]
+    edges = [(row[i], column[k], label) for i, k, label in pattern]
     edges = _marked_once(edges) if binary else edges
-    if not grouped:
-        return canonical(edges)[0]
     rows = dict(enumerate(p)) if "inputs" in grouped else {}
     columns = {k: block for k, block in enumerate(q) if kinds[k] in grouped}
     powers, plain = Counter(), []
@@ -225,9 +247,16 @@ def graph_terms(
     rows = set_partitions(1 + max(edge[0] for edge in pattern))
     if columns_sum_to_zero:
         rows = [p for p in rows if not _vanishes(pattern, p)]
-    terms = Counter()
-    for p, q in itertools.product(rows, _partitions(_kinds(pattern, features))):
-        terms[_merged(pattern, p, q, features, grouped, binary)] += moebius(p) * moebius(q)
+    terms, half = Counter(), Counter()
+    for p in () if grouped else rows:  # rows first: many are the same then
+        half[_joined(pattern, p, 0)] += moebius(p)
+    for graph, weight in half.items():
+        for q in _partitions(_kinds(graph, features)):
+            terms[_joined(graph, q, 1, binary)] += weight * moebius(q)
+    kinds = _kinds(pattern, features)
+    for p, q in itertools.product(rows, _partitions(kinds)) if grouped else ():
+        graph = _merged(pattern, p, q, kinds, features, grouped, binary)
+        terms[graph] += moebius(p) * moebius(q)
     return tuple((graph, weight) for graph, weight in terms.items() if weight)
 
 # %% ../../nbs/07_partitions.ipynb #6e73282a
@@ -302,16 +331,19 @@ def word_patterns(
     for split in itertools.product(splits, repeat=len(word)):
         pattern = split_cycle(layout.labels(word), split, companions=seen)
         given[pattern] += (-1) ** sum(split)
+    half = Counter()
     for pattern, coefficient in given.items():
-        sides = (
-            ["inputs"] * (1 + max(e[0] for e in pattern)),
-            _kinds(pattern, layout.features),
-        )
-        merges = (_merge_weights(kinds, layout.population) for kinds in sides)
-        for (p, a), (q, b) in itertools.product(*merges):
-            merged = canonical([(p[i], q[k], label) for i, k, label in pattern])[0]
-            terms[_without_noise(merged, layout)] += coefficient * a * b
-    return tuple((float(weight), pattern) for pattern, weight in terms.items())
+        rows = ["inputs"] * (1 + max(edge[0] for edge in pattern))
+        for p, chance in _merge_weights(rows, layout.population):
+            half[_joined(pattern, p, 0)] += coefficient * chance
+    for pattern, coefficient in half.items():
+        columns = _kinds(pattern, layout.features)
+        for q, chance in _merge_weights(columns, layout.population):
+            terms[_joined(pattern, q, 1)] += coefficient * chance
+    found = Counter()
+    for pattern, weight in terms.items():
+        found[_without_noise(pattern, layout)] += weight
+    return tuple((float(weight), pattern) for pattern, weight in found.items())
 
 # %% ../../nbs/07_partitions.ipynb #2b41e626
 def _without_noise(pattern, layout):
