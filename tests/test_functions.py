@@ -1,4 +1,4 @@
-"""Functions of the spectrum, neighbourhoods, classes, kernels: direct sums, known answers."""
+"""Functions of the spectrum, neighbourhoods, classes, kernels: sums and known answers."""
 
 import itertools
 
@@ -155,6 +155,8 @@ def test_notes():
     assert "lower bound" in sm.spectral_function(phi, "rankme").notes[0]
     assert "too sharp" in sm.spectral_function(phi, lambda s: s > 0.1).notes[-1]
     assert not sm.spectral_function(sm.Linear(10).sample(60, 90, 0)).notes
+    noise = np.random.default_rng(0).standard_normal((2, 30, 30))
+    assert "hardly any signal" in sm.spectral_function(noise).notes[0]
     q = sm.spectral_function(phi)
     assert 30 < q.resolved < 45 and q.resolution > 0 and "unseen" in q.parts
 

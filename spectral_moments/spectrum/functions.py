@@ -22,7 +22,7 @@ from ..engine.arrays import to_numpy
 from ..engine.reduction import Axis
 from ..engine.sources import Recording, with_kernel
 from ..engine.systems import open_design
-from ..errors import SCALES, normal_units, replicate
+from ..errors import SCALES, axis_error, normal_units, replicate
 from ..results import Quantity
 from .moment_problem import positive_number
 
@@ -48,7 +48,7 @@ class Scatter(NamedTuple):
             n = n - (kind == without)
             t = t - math.log(n)
             if n < N:  # of a complete side nothing is lost
-                t = t - np.log1p(-d / n) + np.log1p(-d / N)
+                t = t - np.log(np.maximum(1 - d / n, 1e-9)) + np.log1p(-d / N)
         return t
 
     def trace_and_norm(self, without=None):
@@ -105,7 +105,7 @@ def curve(
             mine = np.full(len(s.parts[kind]), at)
             for _ in range(CHORDS):
                 now = s.log_kappa(mine, s.dimension(mine, kind), kind)
-                mine = mine - (now - target) / rise
+                mine = mine - np.clip((now - target) / rise, -1, 1)
             without.append(s.dimension(mine, kind))
         off = np.array([*without, *s.trace_and_norm(kind)]) - values[:, None]
         mean = off.mean(axis=1, keepdims=True)
@@ -180,7 +180,7 @@ def operator_curve(
     sample = terms[0][1].values / units
     top, finest, coarsest = map(math.log, (sample[0], FINEST, COARSEST))
     low = max([top + finest, *(_lowest(s) for _, s in terms)])
-    nodes = np.linspace(min(low, top), top + coarsest, NODES)
+    nodes = np.linspace(low, max(low, top) + coarsest, NODES)
     found = [(weight, *curve(s, nodes)) for weight, s in terms]
     values = sum(weight * own for weight, own, _ in found)
     kinds = terms[0][1].sizes
@@ -349,12 +349,15 @@ def answer(
     call = uuid.uuid4().hex
     axes = {(call, kind): axis for kind, axis in curve.axes.items()}
     found = replicate(of, curve.values, axes, scale, linear=True)
-    axes = found.axes | {(call, "unseen"): Axis(normal_units(np.array([[doubt**2]]))[0])}
+    unseen = {(call, "unseen"): Axis(normal_units(np.array([[doubt**2]]))[0])}
     share = doubt if scale.power == 0 else doubt / (abs(value) or 1.0)
     resolved = float(curve.values[0])
     notes = _doubts(name, resolved, crude, share, abs(line) > 2 * abs(value))
+    trace = curve.values[-2], np.hypot.reduce([axis_error(x)[-2] for x in axes.values()])
+    if trace[0] < 2 * trace[1]:
+        notes.insert(0, "m(1) is not above twice its error: there is hardly any signal")
     seen = float(np.exp(curve.nodes[0])), resolved, notes
-    return SpectralFunction(found.at, axes, scale, sample, name, *seen)
+    return SpectralFunction(found.at, found.axes | unseen, scale, sample, name, *seen)
 
 # %% ../../nbs/42_functions.ipynb #42f00030
 FEWEST = 8  # rows and columns that a curve needs
@@ -366,11 +369,11 @@ def spectral_function(
     # "stable_rank", ("ridge", number), or a function that is summed over eigenvalues
     *,
     kernel: ArrayLike = None,  # in the place of phi: Gram matrix (P, P) of the inputs
-    center: bool = True,  # as for `estimate`, and so are the options below
-    population: tuple = None,
-    groups: ArrayLike = None,  # one unit of each group is drawn, several times
-    column_groups: ArrayLike = None,
-    trials: bool = None,
+    center: bool = True,  # remove the mean over inputs
+    population: tuple = None,  # (inputs, features): sizes of finite ones, as for `estimate`
+    groups: ArrayLike = None,  # a label for each input; one of a group is drawn at a time
+    column_groups: ArrayLike = None,  # a label for each feature, likewise
+    trials: bool = None,  # whether the first of three axes counts repeats
     random_state: int | np.random.Generator | None = 0,  # for units and halves of trials
 ) -> SpectralFunction:
     "A function of the operator's spectrum: print(spectral_function(phi, 'rankme'))."
@@ -379,13 +382,12 @@ def spectral_function(
     options = dict(center=center, population=population, groups=groups)
     design = open_design({"phi": phi}, **options, **columns)
     source, units = design.systems["phi"].source, design.units.values()
-    least = min(x.count for x in units)
-    if source.gaps or least < FEWEST:
-        problem = f"only {least} units" if least < FEWEST else "missing entries"
-        remedy = f"at least {FEWEST} rows and columns without gaps are needed"
-        raise ArgumentError("phi", f"phi has {problem}; {remedy}")
+    data = np.ldexp(to_numpy(source.held(slice(None))), source.exponent)
+    varies = np.ptp(data, axis=1).any() if design.center else data.any()
+    if source.gaps or not varies or min(x.count for x in units) < FEWEST:
+        problem = f"needs {FEWEST} rows and columns, that differ, without missing entries"
+        raise ArgumentError("phi", f"phi has shape {source.shape}; a curve {problem}")
     labels = tuple(side.groups for side in design.sides.values())
     sizes = tuple(side.population for side in design.sides.values())
-    data = np.ldexp(to_numpy(source.held(slice(None))), source.exponent)
     rng = check_random_state(random_state)
     return answer(operator_curve(data, design.center, labels, sizes, rng), f)
