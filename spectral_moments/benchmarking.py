@@ -14,6 +14,7 @@ import numpy as np
 
 from .checks import check_count, check_random_state
 from .estimation import all_cycles, increasing, kong_valiant, naive
+from .processes import Process
 
 # %% ../nbs/16_comparison.ipynb #870b263d
 COMPARED = {
@@ -83,17 +84,18 @@ def _row(x, truth):
 
 
 def compare_estimators(
-    process,  # with methods `sample(P, Q, random_state)` and `moments(n_max)`
-    shapes=(50, 100),  # (P, Q), or a list of them
+    process: Process,  # or anything with `sample(P, Q, random_state)`, `moments(n_max)`
+    shapes: tuple | list = (50, 100),  # (P, Q), or a list of them
     n_max: int = 4,  # highest order
     *,
-    estimators=tuple(COMPARED),  # names; or {name: function of (phi, n_max)}, your own
+    estimators: tuple | list | dict = tuple(
+        COMPARED
+    ),  # names; or {name: function of (phi, n_max)}, your own
     repetitions: int = 100,  # matrices of each shape
-    random_state=0,  # None, an int or a numpy Generator
+    random_state: int | np.random.Generator | None = 0,  # for the matrices
 ) -> EstimatorTable:
     """Bias, spread and error of estimators on matrices of a process with known moments.
 
-    >>> import spectral_moments as sm
     >>> table = sm.compare_estimators(sm.Linear(20), (20, 30), 2, estimators=["naive"])
     >>> [row["bias"] > 0 for row in table.rows if row["n"] == 2]
     [True]
