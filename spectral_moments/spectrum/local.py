@@ -23,7 +23,12 @@ FEWEST = 20  # effective number of neighbours from which there is no note
 
 @dataclass(frozen=True, eq=False)
 class LocalDimension:
-    "Dimension around some inputs, against how far the neighbourhood reaches."
+    """Dimension around some inputs, against how far the neighbourhood reaches.
+
+    >>> phi = sm.Linear(3).sample(100, 60, random_state=0)
+    >>> sm.local_dimension(phi, [0, 1], nearest=[40, 80]).neighbours.shape
+    (2, 2)
+    """
 
     at: list  # numbers of the inputs
     widths: list  # of the neighbourhoods, or numbers of neighbours
@@ -83,7 +88,15 @@ def local_dimension(
     random_state: int | np.random.Generator | None = 0,  # for which features
     **options,  # those of `estimate` that do not come by rows or columns
 ) -> LocalDimension:
-    "Dimension of a neighbourhood: print(local_dimension(phi, 0, nearest=[50, 100]))."
+    """Dimension of the neighbourhood of some inputs, against how far it reaches.
+
+    >>> angle = np.linspace(0, 2 * np.pi, 500)  # a circle in a plane
+    >>> points = np.column_stack([np.cos(angle), np.sin(angle)])
+    >>> phi = points @ np.random.default_rng(0).standard_normal((2, 60))
+    >>> near = sm.local_dimension(phi, 0, nearest=50).dimensions[0][0]
+    >>> round(near.value), round(sm.participation_ratio(phi).value)
+    (1, 2)
+    """
     x, wide = check_trials(phi, missing=False), width is not None
     if wide == (nearest is not None):
         raise ArgumentError("width", "pass either width or nearest, and not both")
@@ -108,7 +121,12 @@ def local_dimension(
 # %% ../../nbs/43_local.ipynb #43l00017
 @dataclass(frozen=True, eq=False)
 class Classes(Comparison):
-    "Estimates of classes of inputs: their table, their differences, and a plot."
+    """Estimates of classes of inputs: their table, their differences, and a plot.
+
+    >>> phi = sm.Linear(5).sample(80, 60, random_state=0)
+    >>> sm.by(phi, np.arange(80) // 40).rows[0]["p"] > 0.01  # two windows of one process
+    True
+    """
 
     def _classes(self):
         "Header and rows of the first table."
@@ -134,7 +152,13 @@ def by(
     of="dimension",  # what is compared, as for `compare`
     **options,  # those of `estimate`; groups and row_weights are split by class
 ) -> Classes:
-    "The estimate of each class of inputs, and whether they differ: print(by(phi, labels))."
+    """The estimate of each class of inputs, and whether they differ.
+
+    >>> phi = sm.Linear(5).sample(80, 60, random_state=0)
+    >>> found = sm.by(phi, ["cat", "dog"] * 40)  # print(found) is a table with tests
+    >>> list(found.estimates)
+    ['cat', 'dog']
+    """
     x, labels = check_trials(phi, missing=None), np.asarray(labels)
     numbers, found = check_labels(labels, x.shape[1], "labels"), {}
     for number in range(numbers.max() + 1):
@@ -152,7 +176,13 @@ def cvpca(
     trials: ArrayLike,  # (T, P, Q) with T >= 2; of more, the means of two halves are used
     count: int = None,  # how many; None: all
 ) -> np.ndarray:  # variance along each direction of the first half, in its order
-    "Cross-validated eigenvalues, as published; biased by few inputs and few features."
+    """Cross-validated eigenvalues, as published; biased by few inputs and few features.
+
+    >>> signal = sm.Linear(3).sample(100, 80, random_state=0)
+    >>> noise = np.random.default_rng(0).standard_normal((2, 100, 80))
+    >>> (sm.cvpca(signal + noise) > 0.2).sum()
+    np.int64(3)
+    """
     x = check_trials(trials, name="trials", missing=False)
     if len(x) < 2:
         raise ArgumentError("trials", "one trial cannot be cross-validated; pass two")
