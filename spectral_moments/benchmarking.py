@@ -15,6 +15,7 @@ import numpy as np
 from .checks import check_count, check_random_state
 from .estimation import all_cycles, increasing, kong_valiant, naive
 from .processes import Process
+from .results import Records
 
 # %% ../nbs/16_comparison.ipynb #870b263d
 COMPARED = {
@@ -27,17 +28,15 @@ COMPARED = {
 
 
 @dataclass(frozen=True, eq=False)
-class EstimatorTable:
+class EstimatorTable(Records):
     "Bias, standard deviation and root mean squared error of estimators, with errors."
 
     rows: list  # dictionaries: P, Q, estimator, n, truth, bias, sd, rmse, *_se
     repetitions: int  # number of matrices behind each row
 
-    def to_frame(self):
-        "The rows as a pandas DataFrame."
-        import pandas as pd
-
-        return pd.DataFrame(self.rows).assign(repetitions=self.repetitions)
+    def records(self):
+        "The rows, with the number of matrices."
+        return [row | dict(repetitions=self.repetitions) for row in self.rows]
 
     def plot(
         self,
