@@ -15,14 +15,20 @@ from numpy.typing import ArrayLike
 from ..checks import ArgumentError, check_labels, check_random_state
 from ..engine.arrays import check_trials
 from ..estimation import estimate
-from ..results import Comparison, html_table, new_axes, text_table
+from spectral_moments.results import (
+    Comparison,
+    Records,
+    html_table,
+    new_axes,
+    text_table,
+)
 
 # %% ../../nbs/43_local.ipynb #43l00008
 FEWEST = 20  # effective number of neighbours from which there is no note
 
 
 @dataclass(frozen=True, eq=False)
-class LocalDimension:
+class LocalDimension(Records):
     """Dimension around some inputs, against how far the neighbourhood reaches.
 
     >>> phi = sm.Linear(3).sample(100, 60, random_state=0)
@@ -43,12 +49,19 @@ class LocalDimension:
         note = f"{few} neighbourhoods hold fewer than {FEWEST} inputs: widen them"
         return [note] if few else []
 
-    def __str__(self):
-        rows = [("input", "nearest" if self.nearest else "width", "inputs", "dimension")]
+    def records(self):
+        "One dict for each input and each width."
+        kind, rows = "nearest" if self.nearest else "width", []
         for at, numbers, found in zip(self.at, self.neighbours, self.dimensions):
             for width, number, q in zip(self.widths, numbers, found):
-                rows.append((str(at), f"{width:.3g}", f"{number:.0f}", str(q)))
-        return "\n".join([*text_table(rows), *(f"- {note}" for note in self.notes)])
+                row = {"input": at, kind: width, "inputs": float(number)}
+                rows.append(row | dict(dimension=q.value, stderr=q.stderr))
+        return rows
+
+    def __str__(self):
+        rows = [[f"{x:.4g}" for x in row.values()] for row in self.records()]
+        table = text_table([[*self.records()[0]], *rows])
+        return "\n".join([*table, *(f"- {note}" for note in self.notes)])
 
     def plot(
         self,
