@@ -15,6 +15,7 @@ import numpy as np
 from .checks import check_count, check_random_state
 from .estimation import all_cycles, increasing, kong_valiant, naive
 from .processes import Process
+from .results import Records
 
 # %% ../nbs/16_comparison.ipynb #870b263d
 COMPARED = {
@@ -27,17 +28,15 @@ COMPARED = {
 
 
 @dataclass(frozen=True, eq=False)
-class EstimatorTable:
+class EstimatorTable(Records):
     "Bias, standard deviation and root mean squared error of estimators, with errors."
 
     rows: list  # dictionaries: P, Q, estimator, n, truth, bias, sd, rmse, *_se
     repetitions: int  # number of matrices behind each row
 
-    def to_frame(self):
-        "The rows as a pandas DataFrame."
-        import pandas as pd
-
-        return pd.DataFrame(self.rows).assign(repetitions=self.repetitions)
+    def records(self):
+        "The rows, with the number of matrices."
+        return [row | dict(repetitions=self.repetitions) for row in self.rows]
 
     def plot(
         self,
@@ -88,9 +87,7 @@ def compare_estimators(
     shapes: tuple | list = (50, 100),  # (P, Q), or a list of them
     n_max: int = 4,  # highest order
     *,
-    estimators: tuple | list | dict = tuple(
-        COMPARED
-    ),  # names; or {name: function of (phi, n_max)}, your own
+    estimators: tuple | dict = (*COMPARED,),  # names; or {name: function of (phi, n_max)}
     repetitions: int = 100,  # matrices of each shape
     random_state: int | np.random.Generator | None = 0,  # for the matrices
 ) -> EstimatorTable:
