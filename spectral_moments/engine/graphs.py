@@ -605,16 +605,12 @@ def _basic(label):
 
 def _unbiased_power(label, pair, given, matrices):
     "Entries to a power without the bias of their noise, columns shifted as `matrices`."
-    x, k, count = given[label.label], label.power, 1.0
-    if pair.counts is not None:
-        count = pair.counts[0]
-        x = x / (count + (count == 0))
-    shift = x - matrices[label.label] / (count + (count == 0))
-    each = [pair.noise(x, j) for j in range(1, k + 1)]
-    total = (-shift) ** k
-    for j, power in enumerate(each, 1):
-        total = total + math.comb(k, j) * (-shift) ** (k - j) * power
-    return total * count**k
+    x, about, k = given[label.label], matrices[label.label], label.power
+    if pair.counts is None:
+        return pair.noise.about(x, about, k)
+    count = pair.counts[0]
+    one = count + (count == 0)
+    return pair.noise.about(x / one, about / one, k) * count**k
 
 # %% ../../nbs/46_graphs.ipynb #824aa3eb
 def layout_of(
