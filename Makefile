@@ -62,6 +62,7 @@ bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same 
 	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(BIN)/python $$f; done
 
 hostile: $(STAMP)   ## 20,000 hostile calls, an hour on one core; goes on where it was stopped
+	nice $(BIN)/python tests/hostile.py --doors
 	nice $(BIN)/python tests/hostile.py --calls 20000
 
 reproduce: $(STAMP) recordings ## recompute every stored result (long)

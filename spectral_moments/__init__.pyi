@@ -19,7 +19,9 @@ from .benchmarking import EstimatorTable as EstimatorTable
 from .io.adapters import from_xarray as from_xarray
 from .io.adapters import from_anndata as from_anndata
 from .io.files import load_matrix as load_matrix
+from .io.files import load_recording as load_recording
 from .io.files import row_batches as row_batches
+from .io.files import shards as shards
 from .io.report import report as report
 from .networks import record as record
 from .engine.sources import Recording as Recording
@@ -55,6 +57,13 @@ from .spectrum.feasible import recover_eigenvalues as recover_eigenvalues
 from .spectrum.feasible import renyi_dimension as renyi_dimension
 from .spectrum.feasible import participation_ratio as participation_ratio
 from .spectrum.feasible import plot_dimensions as plot_dimensions
+from .spectrum.functions import spectral_function as spectral_function
+from .spectrum.functions import SpectralFunction as SpectralFunction
+from .spectrum.local import local_dimension as local_dimension
+from .spectrum.local import LocalDimension as LocalDimension
+from .spectrum.local import by as by
+from .spectrum.local import Classes as Classes
+from .spectrum.local import cvpca as cvpca
 from .spectrum.moment_problem import Spectrum as Spectrum
 from .spectrum.moment_problem import eigenvalue_bounds as eigenvalue_bounds
 from .spectrum.moment_problem import spectral_bounds as spectral_bounds
@@ -69,6 +78,7 @@ from .spectrum.submatrices import SubsampleCheck as SubsampleCheck
 from .spectrum.submatrices import dimension_sweep as dimension_sweep
 from .spectrum.submatrices import Sweep as Sweep
 from .teaching.variance import variance_bound as variance_bound
+from . import callbacks as callbacks
 from . import sklearn as sklearn
 
 __version__: str

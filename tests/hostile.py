@@ -12,7 +12,9 @@ import argparse
 import contextlib
 import copy
 import faulthandler
+import inspect
 import io
+import itertools
 import json
 import math
 import os
@@ -33,8 +35,8 @@ from pathlib import Path
 import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
-SHARES = {"data": 0.80, "files": 0.195, "surroundings": 0.005}  # of all calls
-BATCH = {"data": 1000, "files": 1000, "surroundings": 20}  # calls of one child
+SHARES = {"data": 0.75, "files": 0.195, "arguments": 0.05, "surroundings": 0.005}
+BATCH = {"data": 1000, "files": 1000, "arguments": 500, "surroundings": 20}  # of one child
 MEMORY = 3 * 2**30  # bytes beyond what a child has after its imports
 SECONDS = 60  # for one call
 GOOD = ("right", "told", "refused")  # outcomes that are fine
@@ -163,15 +165,15 @@ def exact_powers(pair, n_max, center, kind):
     return [s / c if c else None for s, c in zip(sums(enter, leave), seen)]
 
 
-def exact_means(name, system, view, ask):
+def exact_means(name, design, view, ask):
     "What a family should say of a view, as fractions; None: it has no transcription here."
     from spectral_moments.engine import blocks, sketch
     from spectral_moments.engine.sources import Pair
 
+    (system,) = design.systems.values()
     pair = view.pair(system.source)
-    grouped = any(x.groups is not None for x in (ask.design.rows, system.columns))
     counted = pair.counts is not None and ask.center
-    if name == "sums" or name == "all_cycles" and (grouped or counted):
+    if name == "sums" or name == "all_cycles" and (design.grouped or counted):
         return None
     array = lambda x: np.asarray(x.detach() if hasattr(x, "detach") else x)
     counts = pair.counts and tuple(array(x) for x in pair.counts)
@@ -210,14 +212,14 @@ class Watch:
         self.families.update(self.given)
 
     def _watched(self, name, means):
-        def watched(systems, views, ask):
-            found = means(systems, views, ask)
-            (system, *others), view = systems.values(), next(iter(views.values()))
+        def watched(design, views, ask):
+            found = means(design, views, ask)
+            (system, *others), view = design.systems.values(), next(iter(views.values()))
             source = system.source
             small = math.prod(source.shape[1:]) <= 110 and ask.n_max <= 6
-            finite = any(ask.design.population(systems).values())
-            if small and not finite and not others and system.noise is None:
-                exact = exact_means(name, system, view, ask)
+            plain = not design.population and not others and system.noise is None
+            if small and plain:
+                exact = exact_means(name, design, view, ask)
                 self.seen.append((name, source.backend, source.exponent, exact))
             return found
 
@@ -241,7 +243,7 @@ ARGUMENTS = (
 )
 REMEDIES = (
     r"must|pass|use|lower|drop|remove|repair|convert|load|give|need|take|make|reshape|"
-    r"find|measure|update|divide|reduce|stack|mark|ask|leave"
+    r"find|measure|update|divide|reduce|stack|mark|ask|leave|say"
 )
 
 
@@ -862,9 +864,302 @@ def surroundings_call(seed, folder):
     return "right" if done.returncode == 0 else "refused"
 
 
+# --- wrong arguments ----------------------------------------------------------------------
+
+ODD = (
+    None, "x", "", 1.5, math.nan, -3, 0, math.inf, {}, {"a": 1}, [], [[1], [2, 3]],
+    np.arange(5000.0), np.ones((60, 60)), object(), 1j, b"x", (None, "a"), [None, "a"] * 6,
+    {1, 2}, True, len, int, np.array(3), ["a"] * 12, [{}] * 12, [[1]] * 12,
+)  # fmt: skip
+
+
+def option_call(seed, folder):
+    "One argument of one door is something else."
+    import spectral_moments as sm
+
+    rng = np.random.default_rng([3, seed])
+    phi = np.random.default_rng(0).standard_normal((12, 9))
+    (folder / "x.csv").write_text("a,b\n.5,1\n2,3\n")
+    path, stream = str(folder / "x.csv"), lambda **o: sm.Stream(9, 2).update(**o)
+    doors = [
+        (sm.estimate, dict(phi=phi, n_max=2)),
+        (sm.alignment, dict(phi=phi, psi=phi[:, :7])),
+        (sm.alignments, dict(systems={"a": phi, "b": phi[:, :7]})),
+        (sm.cross_moments, dict(phi=phi, psi=phi)),
+        (sm.Stream, dict(n_features=9)),
+        (sm.load_recording, dict(path=path)),
+        (lambda **o: list(sm.row_batches(**o)), dict(path=path)),
+        (sm.shards, dict(parts=[phi, phi])),
+        (stream, dict(rows=phi)),
+    ]
+    door, given = doors[rng.integers(len(doors))]
+    like = {6: sm.row_batches, 8: sm.Stream.update}
+    known = inspect.signature(like.get([d for d, _ in doors].index(door), door)).parameters
+    names = [x for x in known if x not in ("options", "self")]
+    name = names[rng.integers(len(names))]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", sm.EstimateWarning)
+        try:
+            door(**given | {name: ODD[rng.integers(len(ODD))]})
+        except (ValueError, TypeError) as error:
+            python = r"not supported between|object (is|has)|could not|scalar index"
+            text = str(error)
+            if len(text) > 400 or "\n" in text or re.search(python, text):
+                raise Failed(f"{name}: {type(error).__name__} {text[:200]}") from error
+            return "refused"
+    return "right"
+
+
+# --- doors x options ----------------------------------------------------------------------
+
+PLACES = ("estimate", "alignment", "alignments", "Stream", "AlignmentStream", "shards",
+          "file", "Dask", "torch", "watch", "command line")  # fmt: skip
+ASKED = ("centred", "groups", "column groups", "population", "weights", "gaps", "trials",
+         "noise")  # fmt: skip
+
+
+CELLS = ("equal", "refused", "no such option")  # outcomes that are fine
+
+
+class Small:
+    "A small problem with some options: two systems of counts, and what is known of them."
+
+    groups, weights = np.arange(8) // 2, np.arange(1.0, 9.0)
+    columns = {"a": np.array([0, 0, 1, 2, 3]), "b": np.array([0, 1, 1, 2])}
+    sizes = {"a": 9, "b": 7}
+
+    def __init__(self, asked, inputs=11):
+        rng, self.asked, self.inputs = np.random.default_rng(5), set(asked), inputs
+        T = (2,) if "trials" in asked else ()
+        law = lambda Q: rng.poisson(rng.gamma(2.0, 2.0, (8, Q)), (*T, 8, Q)).astype(float)
+        self.systems = {"a": law(5), "b": law(4)}
+        if "gaps" in asked:
+            for x in self.systems.values():
+                x[..., 2, 1] = x[..., 5, 3] = np.nan
+
+    def options(self, *names):
+        "Options of `estimate` for one system, or by name for several."
+        asked = self.asked
+        own = lambda x: x["a"] if len(names) == 1 else dict(zip(names, x.values()))
+        found = dict(center="centred" in asked)
+        found |= {"groups": self.groups} if "groups" in asked else {}
+        found |= {"row_weights": self.weights} if "weights" in asked else {}
+        found |= {"column_groups": own(self.columns)} if "column groups" in asked else {}
+        found |= (
+            {"population": (self.inputs, own(self.sizes))} if "population" in asked else {}
+        )
+        law = dict.fromkeys("ab", "poisson")
+        return found | ({"noise": own(law)} if "noise" in asked else {})
+
+    def direct(self, word):
+        "The definition, as a sum over all tuples of rows and columns; None: not here."
+        asked, n, center = self.asked, len(word), "centred" in self.asked
+        if "population" in asked:
+            return self._of_population(word) if asked == {"population"} else None
+        if {"noise", "trials"} <= asked:
+            return None
+        groups = self.groups if "groups" in asked else np.arange(8)
+        number = 2 * n if center else n
+        rows = (i for i in itertools.permutations(range(8), number)
+                if len({*groups[[*i]]}) == number)  # fmt: skip
+        rows, total, count = np.array([*rows]), 0.0, 0.0
+        for a in itertools.product(*(range(self.systems[s].shape[-1]) for s in word)):
+            if len({self._column(s, k) for s, k in zip(word, a)}) == n:
+                value, weight = self._cycles(word, rows, a, center)
+                total, count = total + value, count + weight
+        return total / count
+
+    def _column(self, s, k):
+        "The unit of a column."
+        return s, self.columns[s][k] if "column groups" in self.asked else k
+
+    def _cycles(self, word, rows, a, center):
+        "Sum over rows of the cycles through given columns, and of their weights."
+        n, weight = len(word), np.ones(len(rows))
+        for k, s in enumerate(word):  # both rows of each pair, at both of its columns
+            nearby = (k, (k + 1) % n)
+            for place in nearby + tuple(n + j for j in nearby if center):
+                at = rows[:, place]
+                known = ~np.isnan(self.systems[s][..., at, a[k]])
+                weight = weight * (known if known.ndim == 1 else known.all(0))
+                if "weights" in self.asked:
+                    weight = weight * np.sqrt(self.weights[at])
+        total = 0.0
+        for split in itertools.product((0, 1) if center else (0,), repeat=n):
+            value = weight * (-1) ** sum(split)
+            for k, s in enumerate(word):
+                x, after = np.nan_to_num(self.systems[s]), (k + 1) % n
+                leave, enter = (x[0], x[1]) if x.ndim == 3 else (x, x)
+                one = rows[:, k]
+                two = rows[:, n + after if split[after] else after]
+                product = leave[one, a[k]] * enter[two, a[k]]
+                if "noise" in self.asked:  # the square of a count, without its noise
+                    product = product - np.where(one == two, x[one, a[k]], 0.0)
+                value = value * product
+            total += value.sum()
+        return total, weight.sum()
+
+    def _of_population(self, word):
+        "All tuples, those that meet too, each as likely as in the finite population."
+
+        def weight(tuples, size, seen):
+            k, n = len({*tuples}), len(tuples)
+            likely = math.perm(size, k) / size**n if size else k == n  # None: infinite
+            return likely / math.perm(seen, k)
+
+        n, total = len(word), 0.0
+        for a in itertools.product(*(range(self.systems[s].shape[1]) for s in word)):
+            columns = 1.0
+            for s in set(word):
+                mine = [k for t, k in zip(word, a) if t == s]
+                columns *= weight(mine, self.sizes[s], self.systems[s].shape[1])
+            for i in itertools.product(range(8), repeat=n):
+                value = columns * weight(i, self.inputs, 8)
+                for k, s in enumerate(word):
+                    x = self.systems[s]
+                    value *= x[i[k], a[k]] * x[i[(k + 1) % n], a[k]]
+                total += value
+        return total
+
+
+def powers(small):
+    return [small.direct("a"), small.direct("aa")]
+
+
+def traces(small):
+    return [small.direct(word) for word in ("aa", "ab", "bb")]
+
+
+def open_door(place, small, folder, seed):
+    "What a door says of a small problem."
+    import dask.array
+    import torch
+
+    import spectral_moments as sm
+    from spectral_moments.engine import arrays
+
+    phi, psi = small.systems.values()
+    one = small.options("phi") | dict(random_state=seed)
+    arrays.LOADED = 0 if place in ("file", "Dask", "shards") else 2**26
+    if place == "alignment":
+        both = small.options("phi", "psi")
+        return sm.alignment(phi, psi, **both, random_state=seed).estimate.values
+    if place in ("alignments", "AlignmentStream"):
+        both = small.options("a", "b") | dict(random_state=seed)
+        if place == "alignments":
+            return sm.alignments(small.systems, **both).estimate.values
+        batch = {k: both.pop(k) for k in ("groups", "row_weights") if k in both}
+        stream = sm.AlignmentStream(**both)
+        return stream.update(small.systems, **batch).estimate().estimate.values
+    if place == "Stream":
+        groups, one["population"] = (
+            one.pop("groups", None),
+            one.get("population", [None])[-1],
+        )
+        stream = sm.Stream(5, 2, **one)
+        for rows in (slice(0, 4), slice(4, 8)):
+            some = {} if groups is None else dict(groups=groups[rows])
+            stream.update(phi[..., rows, :], **some)
+        return stream.estimate().values
+    if place == "watch":
+        return watched(phi, one)
+    if place == "command line":
+        return commanded(phi, one, folder)
+    if place == "file":
+        np.save(folder / "phi.npy", phi)
+        phi = np.load(folder / "phi.npy", mmap_mode="r")
+    if place == "shards":
+        phi = sm.shards([phi[..., :3, :], phi[..., 3:, :]])
+    if place == "Dask":
+        phi = dask.array.from_array(phi, (*phi.shape[:-2], 3, 5))
+    if place == "torch":
+        phi, one = torch.tensor(phi), one | (dict(trials=True) if phi.ndim == 3 else {})
+    return sm.estimate(phi, 2, **one).values
+
+
+def watched(phi, options):
+    "The moments of a layer that hands on its inputs."
+    import torch
+
+    import spectral_moments as sm
+
+    model = torch.nn.Sequential(torch.nn.Identity())
+    whole = dict(units=None, inputs=None, n_max=2)
+    with sm.watch(model, "0", **whole, **options) as seen:
+        model(torch.tensor(phi))
+    return seen.estimates(law=True)["0"].values
+
+
+def commanded(phi, options, folder):
+    "The moments that the command prints."
+    from spectral_moments.io.command_line import OPTIONS, main
+
+    np.save(folder / "phi.npy", phi)
+    call = ["estimate", str(folder / "phi.npy"), "--n-max", "2", "--json"]
+    call += ["--trials"] if phi.ndim == 3 else []
+    call += ["--center" if options.pop("center") else "--no-center"]
+    for name, value in options.items():
+        flag, about = OPTIONS[name]
+        if about.get("metavar") == "FILE":
+            np.save(folder / f"{name}.npy", value)
+            value = folder / f"{name}.npy"
+        call += [flag, *map(str, value if isinstance(value, tuple) else [value])]
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(call)
+    if code:
+        raise ValueError(err.getvalue().strip())
+    return json.loads(out.getvalue())["values"]
+
+
+def try_cell(place, asked, folder):
+    "Try one cell, twice: equal to the definition, refused in a sentence, or not an option."
+    import spectral_moments as sm
+    from spectral_moments.engine import arrays
+
+    two, said = place in ("alignment", "alignments", "AlignmentStream"), set()
+    small = Small(asked, None if place == "Stream" else 11)  # a stream: of features only
+    expected = traces(small) if two else powers(small)
+    before = arrays.LOADED
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", sm.EstimateWarning)
+            if None in expected:  # a reference that other cells hold to the definition
+                expected = np.nan
+                with contextlib.suppress(ValueError):
+                    kind = "alignments" if two else "estimate"
+                    expected = open_door(kind, small, folder, 0)
+            for seed in (0, 1):
+                found = open_door(place, small, folder, seed)
+                if not np.allclose(found, expected, rtol=1e-7, atol=1e-9):
+                    return f"wrong: {found} for {expected}"
+                said.add("equal")
+    except (ValueError, TypeError) as error:
+        text = str(error)
+        if "unexpected keyword argument" in text or "unrecognized" in text:
+            return "no such option"
+        if len(text) > 400 or "\n" in text or not re.search(REMEDIES, text):
+            return f"unclear: {text}"
+        said.add("refused")
+    finally:
+        arrays.LOADED = before
+    return said.pop() if len(said) == 1 else f"by seed: {said}"
+
+
+def product(folder, pairs=True, places=PLACES):
+    "Every door with every option and, if wanted, with every pair of options."
+    several = [(), *((x,) for x in ASKED)]
+    several += itertools.combinations(ASKED, 2) if pairs else []
+    return {
+        " x ".join(asked) or "plain": {p: try_cell(p, asked, folder) for p in places}
+        for asked in several
+    }
+
+
 # --- child and parent ---------------------------------------------------------------------
 
-CALLS = {"data": data_call, "files": files_call, "surroundings": surroundings_call}
+CALLS = {"data": data_call, "files": files_call, "arguments": option_call,
+         "surroundings": surroundings_call}  # fmt: skip
 
 
 def child(which, first, count):
@@ -945,6 +1240,7 @@ def main():
     parser.add_argument("--calls", type=int, default=20000)
     parser.add_argument("--output", type=Path, default=ROOT / "results" / "hostile.json")
     parser.add_argument("--child", nargs=3)
+    parser.add_argument("--doors", action="store_true", help="all doors with all options")
     given = parser.parse_args()
     if given.child:
         child(given.child[0], *map(int, given.child[1:]))
@@ -954,6 +1250,12 @@ def main():
 
     from spectral_moments.io.files import atomic_write
 
+    if given.doors:
+        with tempfile.TemporaryDirectory() as folder:
+            found = product(Path(folder))
+        with atomic_write(given.output.with_name("doors.json"), "w") as file:
+            file.write(json.dumps(found, indent=1) + "\n")
+        return int(any(x not in CELLS for row in found.values() for x in row.values()))
     store = load_study("common").Checkpoint(
         given.output.with_suffix(".partial"), {"batch": BATCH}
     )

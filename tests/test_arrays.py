@@ -1,5 +1,6 @@
 """Every library of arrays gives the same doubles; what is no matrix is refused by name."""
 
+import datetime
 from pathlib import Path
 
 import numpy as np
@@ -105,6 +106,29 @@ def test_what_is_masked_becomes_nan(dtype):
     assert (phi.data == 1).all()  # and what is behind the mask is left as it was
     whole = np.ma.ones((2, 2))
     np.testing.assert_array_equal(check_matrix(whole), np.ones((2, 2)))
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_frames_by_columns(kind):
+    library = pytest.importorskip(kind)
+    make = library.DataFrame if kind == "polars" else library.table
+    columns = {"a": [0.5, 1.0, None], "b": [1, None, 3]}
+    expected = [[0.5, 1], [1, np.nan], [np.nan, 3]]
+    np.testing.assert_array_equal(check_trials(make(columns), missing=True)[0], expected)
+    day, time = datetime.date(2026, 1, 1), datetime.datetime(2026, 1, 1)
+    for odd in ([day] * 3, [time] * 3, [time - time] * 3, ["1"] * 3, [True, False, True]):
+        with pytest.raises(ArgumentError, match=r"not numbers \('odd'\); drop them.*phi\."):
+            check_trials(make(columns | {"odd": odd}), missing=True)
+    if kind == "polars":
+        with pytest.raises(ArgumentError, match=r"phi is a plan; pass phi.collect\(\)"):
+            check_trials(make(columns).lazy())
+
+
+def test_large_integers_in_a_file(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrays, "LOADED", 0)
+    np.save(tmp_path / "x.npy", np.arange(12).reshape(3, 4) + 2**60)
+    with pytest.raises(ArgumentError, match="integers up to .* doubles cannot hold"):
+        sm.estimate(np.load(tmp_path / "x.npy", mmap_mode="r"))
 
 
 def test_argument_name_in_message():

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 
@@ -55,7 +56,7 @@ def test_trials_and_plot(tmp_path, capsys):
     np.save(tmp_path / "both.npy", np.stack([PHI, PHI]))
     plot = tmp_path / "out.png"
     files = [str(tmp_path / "a.npy"), str(tmp_path / "b.npy")]
-    assert main(["estimate", *files, "--n-max", "2", "--json"]) == 0
+    assert main(["estimate", *files, "--trials", "--n-max", "2", "--json"]) == 0
     several = json.loads(capsys.readouterr().out)
     both, options = tmp_path / "both.npy", ("--n-max", 2, "--json", "--plot", plot)
     one = json.loads(run("estimate", both, "--trials", *options).stdout)
@@ -315,10 +316,9 @@ def bad(tmp_path):
     np.savez(tmp_path / "empty.npz")
     (tmp_path / "archive.npy").write_bytes((tmp_path / "empty.npz").read_bytes())
     (tmp_path / "single.npz").write_bytes((tmp_path / "phi.npy").read_bytes())
-    with h5py.File(tmp_path / "new.mat", "w", userblock_size=512) as file:
-        file["phi"] = PHI
-    with open(tmp_path / "new.mat", "r+b") as file:
-        file.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
+    with h5py.File(tmp_path / "two.mat", "w", userblock_size=512) as file:
+        file["a"], file["b"] = PHI, PHI
+    (tmp_path / "line.csv").write_text("1,2\n3,5\n")
     (tmp_path / "none.csv").write_text("")
     (tmp_path / "names.csv").write_text("a,b\n")
     (tmp_path / "semicolons.csv").write_text("1;2\n" + ";".join("123456789012") + "\n")
@@ -357,13 +357,18 @@ def bad(tmp_path):
         (["archive.npy"], "archive.npy: is an archive"),
         (["single.npz"], "single.npz: is not a .npz archive"),
         (["empty.npz"], "empty.npz: holds no arrays"),
-        (["new.mat"], "cannot be read as a Matlab file (Please use HDF reader"),
+        (["two.mat"], "two.mat: pass --key with one of a, b"),
         (["phi.npy", "--key", "a"], "leave out --key"),
         (["phi.npy", "--no-header"], "is no text table; leave out --header"),
         (["phi.npy", "--trials"], "(20, 25), and is one matrix; leave out --trials"),
         (["line.npy"], "line.npy: has an array of shape (25,), and must have two axes"),
-        (["line.npy", "line.npy"], "must have two axes"),
-        (["trials.npy", "trials.npy"], "must have two axes"),
+        (["line.npy", "line.npy", "--trials"], "must have two axes"),
+        (["trials.npy", "trials.npy", "--trials"], "must have two axes"),
+        (["trials.npy", "trials.npy", "--shards"], "must have two axes"),
+        (["phi.npy", "phi.npy"], "pass --shards if they are parts of the inputs"),
+        (["no-*.npy"], "no-*.npy: no file fits this pattern"),
+        (["phi.npy", "line.csv", "--shards"], "parts have shapes (2, 2), (20, 25)"),
+        (["phi.npy", "--groups-key", "a"], "holds no labels of rows; leave out --groups-"),
         (["complex.npy"], "complex.npy: the array is complex"),
         (["words.npy"], "words.npy: has an array of <U1, not of numbers"),
         (["holes.npy"], "holes.npy: the array has only NaN entries"),
@@ -378,7 +383,7 @@ def bad(tmp_path):
         ),
         (["two.npz", "--key", "c"], "has no array 'c', only a, b"),
         (["trials.npy"], "--trials are a first of three"),
-        (["phi.npy", "small.npy"], "different shapes"),
+        (["phi.npy", "small.npy", "--trials"], "different shapes"),
         (["small.npy", "--n-max", "6"], "small.npy: --n-max = 6 exceeds"),
         (["phi.npy", "--method", "best"], "method = 'best'"),
     ],
@@ -449,7 +454,7 @@ def test_standard_input(tmp_path, capsys, monkeypatch):
         send(monkeypatch, (tmp_path / name).read_bytes())
         assert answer(capsys, "-", "--n-max", 3) == expected
     send(monkeypatch, (tmp_path / "a.npy").read_bytes())
-    both = answer(capsys, "-", tmp_path / "a.npy", "--n-max", 2)
+    both = answer(capsys, "-", tmp_path / "a.npy", "--trials", "--n-max", 2)
     assert both["shapes"] == {"phi": [2, 20, 25]}
     for content, words in [
         (b"", "standard input: holds no numbers"),
@@ -458,7 +463,7 @@ def test_standard_input(tmp_path, capsys, monkeypatch):
     ]:
         send(monkeypatch, content)
         assert words in reason(capsys, "-")
-    assert "read once only" in reason(capsys, "-", "-")
+    assert "read once only" in reason(capsys, "-", "-", "--trials")
     send(monkeypatch, (tmp_path / "a.npy").read_bytes())
     aligned = main(["align", "-", str(tmp_path / "a.npy"), "--shared-features", "--json"])
     assert aligned == 0
@@ -563,7 +568,7 @@ def test_stream(tmp_path, capsys, monkeypatch):
     assert answer(capsys, tmp_path / "a.csv", *call) == first
     send(monkeypatch, path.read_bytes())
     assert answer(capsys, "-", *call) == first
-    two = answer(capsys, path, path, *call)
+    two = answer(capsys, path, path, "--trials", *call)
     np.save(tmp_path / "t.npy", np.stack([MANY, MANY]))
     assert answer(capsys, tmp_path / "t.npy", "--trials", *call) == two
     assert two["shapes"]["phi"] == [2, 3000, 12]
@@ -571,9 +576,8 @@ def test_stream(tmp_path, capsys, monkeypatch):
     np.save(tmp_path / "c.npy", MANY[:5])
     for arguments, words in [
         ([path, "--population", "inf", "all"], "--stream: leave out --population"),
-        ([path, "--groups", path], "--stream: leave out --groups"),
         ([path, "--method", "naive"], "--stream: leave out --method"),
-        ([path, tmp_path / "b.npy"], "files have different shapes"),
+        ([path, tmp_path / "b.npy", "--trials"], "files have different shapes"),
         ([tmp_path / "t.npy"], "--trials are a first of three"),
         ([tmp_path / "no.npy"], "no.npy: no such file"),
         ([tmp_path / "b.npy", "--n-max", "4"], "b.npy: --n-max = 4; a stream has orders"),
@@ -619,8 +623,12 @@ def test_a_stream_goes_on_from_its_checkpoint(tmp_path, capsys, monkeypatch):
         (("--n-max", 2), "with other n_max"),
     ]:
         assert words in reason(capsys, *call, *options)
-    np.save(path, -MANY)
-    assert "with other data" in reason(capsys, *call)
+    changed = np.concatenate([MANY, MANY[:700]])
+    changed[17, 3] += 1e-9
+    np.save(path, changed)
+    assert "of other data: the first 3700 rows have changed" in reason(capsys, *call)
+    np.save(path, MANY)
+    assert "of 3700 rows, and there are 3000 now" in reason(capsys, *call)
     Stream(12, 3).update(MANY).save(state)
     assert "is not a checkpoint of this command" in reason(capsys, *call)
     state.write_bytes(b"PK")
@@ -631,16 +639,165 @@ def test_checkpoints_in_time(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(command_line, "_EVERY", -1.0)
     small = functools.partial(files.row_batches, size=512)
     monkeypatch.setattr(files, "row_batches", small)
-    saved = []
+    saved, save = [], Stream.save
     monkeypatch.setattr(Stream, "save", lambda s, p: saved.append(s.n_rows) or save(s, p))
     np.save(tmp_path / "a.npy", MANY)
     answer(capsys, tmp_path / "a.npy", "--stream", "--checkpoint", tmp_path / "state")
     assert saved == [512, 1024, 1536, 2048, 2560, 3000, 3000]  # and once at the end
-    said = reason(capsys, tmp_path / "a.npy", "--stream", "--checkpoint", "no/such/folder")
-    assert "no/such/folder" in said and "No such file" in said
 
 
-save = Stream.save
+def streamed(tmp_path, *more):
+    "The call of a stream with a checkpoint."
+    np.save(tmp_path / "a.npy", MANY)
+    call = ["estimate", tmp_path / "a.npy", "--n-max", 2, "--stream", "--checkpoint"]
+    return [*map(str, call), str(tmp_path / "state"), *more]
+
+
+def test_a_checkpoint_that_cannot_be_is_refused_before_the_work(
+    tmp_path, capsys, monkeypatch
+):
+    call, update = streamed(tmp_path)[1:-1], Stream.update
+    monkeypatch.setattr(Stream, "update", lambda *_: pytest.fail("it began"))
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "target").write_text("other")
+    (tmp_path / "link").symlink_to("target")
+    for name, words in [
+        ("no/such", "No such file"),
+        ("folder", "is no file that can be written"),
+        ("link", "is a link; name the file itself"),
+    ]:
+        assert words in reason(capsys, *call, tmp_path / name)
+    fcntl = pytest.importorskip("fcntl")
+    with open(tmp_path / ".state.lock", "w") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        assert "another run writes to it" in reason(capsys, *call, tmp_path / "state")
+    monkeypatch.setattr(Stream, "update", update)
+    (tmp_path / "state.new").symlink_to("target")  # where others might write
+    assert main(["estimate", *map(str, call), str(tmp_path / "state")]) == 0
+    assert (tmp_path / "target").read_text() == "other"
+    expected = ["a.npy", "folder", "link", "state", "state.new", "target"]
+    assert sorted(os.listdir(tmp_path)) == expected
+
+
+def test_the_answer_is_printed_if_the_checkpoint_fails(tmp_path, capsys, monkeypatch):
+    def full(descriptor):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert main(streamed(tmp_path)) == 2
+    said = capsys.readouterr()
+    assert said.out.startswith("Spectral moments of 3000 inputs x 12 features")
+    assert "state: the checkpoint could not be written (No space left" in said.err
+    assert sorted(os.listdir(tmp_path)) == ["a.npy"]
+
+
+TERMINATED = """
+import os, signal, sys
+from spectral_moments.io import command_line, files
+from spectral_moments.engine.stream import Stream
+import functools
+files.row_batches = functools.partial(files.row_batches, size=500)
+update = Stream.update
+
+def killed(self, rows):
+    if self.n_rows == 1500:
+        os.kill(os.getpid(), signal.SIGTERM)
+    return update(self, rows)
+
+Stream.update = killed
+sys.exit(command_line.main(sys.argv[1:]))
+"""
+
+
+def test_sigterm_is_heard(tmp_path, capsys):
+    done = python("-c", TERMINATED, *streamed(tmp_path))
+    assert done.returncode == 143 and done.stderr == "spectral-moments: interrupted\n"
+    assert sorted(os.listdir(tmp_path)) == ["a.npy", "state"]
+    assert Stream.load(tmp_path / "state").n_rows in (1500, 2000)
+    before = signal.getsignal(signal.SIGTERM)
+    resumed = answer(capsys, *streamed(tmp_path)[1:])
+    assert signal.getsignal(signal.SIGTERM) is before
+    whole = answer(capsys, *streamed(tmp_path)[1:5])
+    np.testing.assert_allclose(resumed["values"], whole["values"], rtol=1e-9)
+
+
+def test_shards(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", MANY)
+    for k, part in enumerate(np.split(MANY, [500, 1700])):
+        np.save(tmp_path / f"shard-{k}.npy", part)
+    names = sorted(tmp_path.glob("shard-*.npy"))
+    for more in ([], ["--stream"]):
+        expected = answer(capsys, tmp_path / "a.npy", "--n-max", 2, *more)["values"]
+        for given in ([tmp_path / "shard-*.npy"], [*names, "--shards"]):
+            found = answer(capsys, *given, "--n-max", 2, *more)
+            assert found["shapes"]["phi"] == [1, 3000, 12]
+            np.testing.assert_allclose(found["values"], expected, rtol=1e-9)
+
+
+@QUIET
+def test_groups_in_the_file(tmp_path, capsys, monkeypatch):
+    labels = np.repeat(np.arange(600), 5)
+    frame = pd.DataFrame(MANY).add_prefix("c").assign(movie=[f"m{x}" for x in labels])
+    frame.to_csv(tmp_path / "a.csv", index=False)
+    frame.to_parquet(tmp_path / "a.parquet")
+    np.savez(tmp_path / "a.npz", x=MANY, movie=labels)
+    (tmp_path / "labels.txt").write_text("".join(f"{x}\n" for x in labels))
+    np.save(tmp_path / "a.npy", MANY)
+    expected = estimate(MANY, 2, groups=labels).values
+    monkeypatch.setattr(files, "BATCH", 9_000)  # batches that cut groups
+    named = ("--groups-key", "movie")
+    for stream in ([], ["--stream", "--checkpoint", tmp_path / "state"], ["--stream"]):
+        for given in (
+            ["a.csv", *named],
+            ["a.parquet", *named],
+            ["a.npz", "--key", "x", *named],
+            ["a.npy", "--groups", tmp_path / "labels.txt"],
+        ):
+            (tmp_path / "state").unlink(missing_ok=True)
+            for _ in range(1 + ("--checkpoint" in stream)):
+                found = answer(
+                    capsys, tmp_path / given[0], *given[1:], "--n-max", 2, *stream
+                )
+                np.testing.assert_allclose(found["values"], expected, rtol=1e-8)
+    np.savez(tmp_path / "b.npz", x=MANY, movie=labels[::-1] % 7)
+    call = (tmp_path / "b.npz", "--key", "x", *named, "--stream")
+    assert "rows of one group must follow each other" in reason(capsys, *call)
+    call = (tmp_path / "a.npy", "--groups", tmp_path / "short.txt", "--stream")
+    (tmp_path / "short.txt").write_text("a\nb\n")
+    assert "--groups has 2 labels, and there are more rows" in reason(capsys, *call)
+
+
+def test_no_answer_has_its_code(tmp_path, capsys):
+    np.save(tmp_path / "a.npy", np.ones((20, 8)))
+    for more in ([], ["--json"]):
+        assert main(["estimate", str(tmp_path / "a.npy"), "--dimension", *more]) == 4
+        assert "dimension" in capsys.readouterr().out
+
+
+def test_names_do_not_command_the_terminal(tmp_path, capsys):
+    odd = tmp_path / "a\x1b[31m.npy"
+    np.save(odd, PHI)
+    assert main(["align", str(odd), str(odd), "--shared-features"]) == 0
+    assert main(["estimate", str(odd), "--n-max", "99"]) == 2
+    assert main(["estimate", str(tmp_path / "\x1b[31m.npy")]) == 2
+    said = capsys.readouterr()
+    assert "\x1b" not in said.out + said.err and "a?[31m.npy" in said.out
+
+
+def test_a_url(tmp_path, capsys):
+    store = pytest.importorskip("fsspec").filesystem("memory")
+    np.save(tmp_path / "a.npy", PHI)
+    store.put(str(tmp_path / "a.npy"), "/shelf/a.npy")
+    expected = answer(capsys, tmp_path / "a.npy", "--n-max", 2)
+    for more in ([], ["--stream"]):
+        found = answer(capsys, "memory://shelf/a.npy", "--n-max", 2, *more)
+        np.testing.assert_allclose(found["values"], expected["values"], rtol=1e-9)
+
+
+def test_lines_of_progress(tmp_path):
+    np.save(tmp_path / "a.npy", MANY)
+    result = run("estimate", tmp_path / "a.npy", "--n-max", 2, "--stream", "--verbose")
+    assert result.stderr.splitlines()[-1] == "3000 rows" and "3000 inputs" in result.stdout
 
 
 def test_a_stream_takes_the_memory_of_a_batch(tmp_path, capsys):
@@ -695,6 +852,9 @@ def pantry(tmp_path, monkeypatch):
     savemat(tmp_path / "recording.mat", {"rates": layer})
     pytest.importorskip("zarr").save_array(str(tmp_path / "recording.zarr"), layer)
     np.save(tmp_path / "large.npy", MANY)
+    frame.assign(document=np.arange(100) // 5).to_parquet(tmp_path / "tokens.parquet")
+    for k, part in enumerate(np.split(layer, 4)):
+        np.save(tmp_path / f"shard-{k}.npy", part)
     monkeypatch.chdir(tmp_path)
     command = tmp_path / "spectral-moments"  # for the pipes
     command.write_text(f'#!/bin/sh\nexec {COMMAND} "$@"\n')

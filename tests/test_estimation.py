@@ -788,9 +788,13 @@ def test_increasing_seed_and_threads():
     assert (increasing(phi, 5, **options) != first)[2:].all()
 
 
-def test_progress(capsys, monkeypatch):
+def test_progress(capsys, caplog, monkeypatch):
     pytest.importorskip("tqdm")
     phi = np.random.default_rng(1).standard_normal((40, 50))
+    with caplog.at_level("INFO", logger="spectral_moments"):  # where there is no terminal
+        increasing(phi, 3, n_permutations=6, progress=True)
+    assert caplog.messages == ["6 views"] and capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     value = increasing(phi, 3, n_permutations=6, random_state=1, progress=True)
     assert "6view" in capsys.readouterr().err
     np.testing.assert_array_equal(

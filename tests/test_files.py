@@ -1,7 +1,10 @@
 """Damaged and hostile files, interrupted writes."""
 
 import errno
+import functools
+import http.server
 import io
+import json
 import os
 import random
 import resource
@@ -9,24 +12,34 @@ import stat
 import struct
 import subprocess
 import sys
+import tempfile
 import threading
 import zipfile
 import zlib
+from importlib.util import find_spec
+from pathlib import Path
 
 import h5py
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import peak_memory
+import torch
+from conftest import peak_memory, python
 from scipy.io import loadmat, savemat
 from scipy.sparse import csc_array, eye_array
 
+import spectral_moments as sm
 from spectral_moments import Linear
+from spectral_moments.checks import ArgumentError
+from spectral_moments.engine import arrays, sources
+from spectral_moments.io import files
 from spectral_moments.io.files import (
     BATCH,
     atomic_write,
     load_matrix,
+    load_recording,
     row_batches,
+    shards,
 )
 
 PHI = Linear(3).sample(7, 6, random_state=1)
@@ -158,6 +171,46 @@ def save_zarr(path, array):
     zarr.save_array(str(path), array)
 
 
+def save_new_mat(path, array):
+    "As Matlab writes version 7.3: HDF5 with the axes the other way round."
+    with h5py.File(path, "w", userblock_size=512) as file:
+        file["x"] = np.asarray(array).T
+        file["x"].attrs["MATLAB_class"] = np.bytes_("double")
+        file["words"] = np.array([[104], [105]], "u2")
+        file["words"].attrs["MATLAB_class"] = np.bytes_("char")
+        file["#refs#/a"] = np.ones((2, 2))
+    with open(path, "r+b") as file:
+        file.write(b"MATLAB 7.3 MAT-file".ljust(124) + b"\x00\x02IM")
+
+
+def save_safetensors(path, array):
+    save = pytest.importorskip("safetensors.numpy").save_file
+    save({"x": np.ascontiguousarray(array), "bias": np.ones(3)}, path)
+
+
+def save_arrow(path, array, lists=False, stream=False):
+    arrow = pytest.importorskip("pyarrow")
+    columns = {f"c{i}": x for i, x in enumerate(np.asarray(array).T)}
+    if lists:
+        kind = arrow.list_(arrow.from_numpy_dtype(array.dtype))
+        columns = {"x": arrow.array(list(array), kind), "n": np.arange(len(array))}
+    table = arrow.table(columns)
+    make = arrow.ipc.new_stream if stream else arrow.ipc.new_file
+    with make(str(path), table.schema) as writer:
+        for start in range(0, len(array), 20):
+            writer.write_table(table.slice(start, 20))
+
+
+def save_dataset(path, array):
+    "As `datasets.save_to_disk` does: a folder of Arrow streams and their list."
+    path.mkdir()
+    names = [f"data-0000{k}-of-00002.arrow" for k in range(2)]
+    for name, part in zip(names, np.array_split(array, [len(array) // 2])):
+        save_arrow(path / name, part, lists=True, stream=True)
+    files = [{"filename": name} for name in names]
+    (path / "state.json").write_text(json.dumps({"_data_files": files}))
+
+
 WRITERS = {
     "plain.npy": np.save,
     "fortran.npy": lambda path, x: np.save(path, np.asfortranarray(x)),
@@ -171,7 +224,17 @@ WRITERS = {
     "small.hdf5": lambda path, x: save_h5(path, x, compression="gzip", chunks=(1, 3)),
     "plain.parquet": save_parquet,
     "plain.zarr": save_zarr,
+    "plain.nwb": save_h5,
+    "new.mat": save_new_mat,
+    "plain.safetensors": save_safetensors,
+    "plain.pt": lambda path, x: torch.save(torch.tensor(x), path),
+    "several.pth": lambda path, x: torch.save({"x": torch.tensor(x), "n": 3}, path),
+    "plain.arrow": save_arrow,
+    "lists.feather": lambda path, x: save_arrow(path, x, lists=True),
+    "dataset": save_dataset,
 }
+SAFE = ("plain.safetensors",)
+NAMELESS = ("npy", "csv", "tsv", "plain.parquet", "zarr", "plain.pt", "plain.arrow")
 
 
 @pytest.mark.parametrize("name", WRITERS)
@@ -182,7 +245,7 @@ def test_every_format(tmp_path, name):
         path = tmp_path / f"{array.dtype}{len(array)}{name}"
         WRITERS[name](path, array)
         np.testing.assert_array_equal(load_matrix(path), array)
-        if not name.endswith(("npy", "csv", "tsv", "parquet", "zarr")):
+        if not name.endswith(NAMELESS):
             np.testing.assert_array_equal(load_matrix(path, "x"), array)
 
 
@@ -260,6 +323,389 @@ def test_missing_libraries(tmp_path, ending, monkeypatch):
     path.mkdir() if ending == "zarr" else path.touch()
     with pytest.raises(ImportError, match=rf"x.{ending}: needs {library}: pip install"):
         load_matrix(path)
+
+
+# --- half precision, shards, URLs, labels ------------------------------------------------
+
+
+def rows_of(source):
+    "Two rows, as they were given."
+    return source.take([5, 3]) * 2.0**source.exponent
+
+
+def test_half_precision_stays(tmp_path, monkeypatch):
+    "bfloat16 is widened when rows are read, float16 is mapped or copied as it is."
+    st = pytest.importorskip("safetensors.torch")
+    wide = torch.tensor(Linear(3).sample(300, 6, random_state=1))
+    for dtype in (torch.bfloat16, torch.float16):
+        half = wide.to(dtype)
+        st.save_file({"x": half}, tmp_path / "x.safetensors")
+        torch.save(half, tmp_path / "x.pt")
+        for name in ("x.safetensors", "x.pt"):
+            np.testing.assert_array_equal(load_matrix(tmp_path / name), half.double())
+            parts = list(row_batches(tmp_path / name, size=70))
+            np.testing.assert_array_equal(np.concatenate(parts), half.double())
+    monkeypatch.setattr(arrays, "LOADED", 0)
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file["x"] = wide.half().numpy()
+        source = sources.open_source(file["x"])
+        assert source.trials.dtype == np.float16 and source.backend == "file"
+        assert (rows_of(source) == wide.half()[[5, 3]].double().numpy()).all()
+    bits = load_recording(tmp_path / "x.safetensors").values
+    assert bits.dtype == np.float16 and isinstance(bits, np.memmap)
+    st.save_file({"x": wide.bfloat16()}, tmp_path / "x.safetensors")
+    source = sources.open_source(load_recording(tmp_path / "x.safetensors").values)
+    assert isinstance(source.trials, arrays.Rows) and source.trials.direct
+    assert (rows_of(source) == wide.bfloat16()[[5, 3]].double().numpy()).all()
+
+
+class Plain:
+    "Shape, type and slices of rows, and nothing else."
+
+    def __init__(self, x):
+        self.x, self.shape, self.dtype, self.most = x, x.shape, x.dtype, 0
+
+    def __getitem__(self, key):
+        self.most = max(self.most, self.x[key].nbytes)
+        return self.x[key]
+
+
+@pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
+def test_shards_are_one_matrix(tmp_path, monkeypatch):
+    many, names = Linear(3).sample(90, 8, random_state=2), []
+    for k, part in enumerate(np.split(many, [20, 21, 60])):
+        np.save(tmp_path / f"shard-{k}.npy", part)
+        names.append(tmp_path / f"shard-{k}.npy")
+    together = shards(names)
+    assert together.shape == (90, 8)
+    for rows in (slice(None), slice(10, 70), slice(0, 0), [59, 60, 3, 3], np.arange(90)):
+        np.testing.assert_array_equal(together[rows], many[rows])
+    np.testing.assert_array_equal(np.concatenate(list(row_batches(names, size=7))), many)
+    expected = sm.estimate(many, 3)
+    for loaded in (2**26, 0):  # small ones are loaded, large ones are not copied
+        monkeypatch.setattr(arrays, "LOADED", loaded)
+        parts = [np.load(name, mmap_mode="r") for name in names]
+        tensors = [torch.tensor(part) for part in parts]
+        several = (together, shards(parts), shards([Plain(many)]), shards(tensors))
+        for given_as in (*several, Plain(many)):
+            found = sm.estimate(given_as, 3)
+            np.testing.assert_allclose(found.values, expected.values, rtol=1e-10)
+            np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-2)
+    monkeypatch.setattr(arrays, "mapped", lambda x: pytest.fail("copied"))
+    sm.estimate(together, 2)
+    trials = shards([np.stack([x, -x]) for x in np.split(many, 3)])
+    assert trials.shape == (2, 90, 8)
+    np.testing.assert_array_equal(trials[...], np.stack([many, -many]))
+    for wrong in ([], "a.npy", many, [many, many[:, :3]], [many, many[0]]):
+        with pytest.raises(ArgumentError, match="parts"):
+            shards(wrong)
+
+
+def test_a_memory_url():
+    fsspec = pytest.importorskip("fsspec")
+    for name, write in WRITERS.items():
+        if name == "dataset" or (name in SAFE and not find_spec("safetensors")):
+            continue
+        store = fsspec.filesystem("memory")
+        with tempfile.TemporaryDirectory() as folder:
+            write(Path(folder) / name, PHI)
+            store.put(f"{folder}/{name}", f"/shelf/{name}", recursive=True)
+        url = f"memory://shelf/{name}"
+        np.testing.assert_array_equal(load_matrix(url), PHI)
+        if name not in WHOLE:
+            parts = list(row_batches(url, size=3))
+            np.testing.assert_array_equal(np.concatenate(parts), PHI)
+    with pytest.raises(ValueError, match=r"memory://shelf/no\.npy: no such file"):
+        load_matrix("memory://shelf/no.npy")
+    with pytest.raises(ValueError, match="memory://shelf/no: unknown ending"):
+        load_matrix("memory://shelf/no")
+
+
+class Ranged(http.server.SimpleHTTPRequestHandler):
+    "A server that hands out ranges of bytes, and counts them."
+
+    sent = 0
+
+    def log_message(self, *_): ...
+
+    def do_HEAD(self):
+        self.do_GET(body=False)
+
+    def do_GET(self, body=True):
+        try:
+            content = Path(self.translate_path(self.path)).read_bytes()
+        except OSError:
+            return self.send_error(404)
+        asked = self.headers.get("Range")
+        first, last = (asked or "=0-").partition("=")[2].split("-")
+        part = content[int(first) : int(last) + 1 if last else None]
+        self.send_response(206 if asked else 200)
+        self.send_header("Accept-Ranges", "bytes")
+        self.send_header("Content-Length", str(len(part)))
+        if asked:
+            end = int(first) + len(part) - 1
+            self.send_header("Content-Range", f"bytes {first}-{end}/{len(content)}")
+        self.end_headers()
+        if body:
+            Ranged.sent += len(part)
+            self.wfile.write(part)
+
+
+@pytest.fixture
+def served(tmp_path):
+    "A local server of a folder."
+    make = functools.partial(Ranged, directory=str(tmp_path))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), make) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
+
+
+@pytest.mark.filterwarnings(
+    "ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning"
+)
+def test_a_web_address(tmp_path, served):
+    pytest.importorskip("fsspec")
+    pytest.importorskip("aiohttp")
+    for name in ("plain.npy", "plain.h5", "plain.parquet", "plain.csv", *SAFE):
+        WRITERS[name](tmp_path / name, PHI)
+        np.testing.assert_array_equal(load_matrix(f"{served}/{name}"), PHI)
+    WRITERS["plain.zarr"](tmp_path / "plain.zarr", PHI)
+    np.testing.assert_array_equal(load_matrix(f"{served}/plain.zarr"), PHI)
+    with pytest.raises(ValueError, match=r"no\.npy: no such file"):
+        load_matrix(f"{served}/no.npy")
+    np.save(tmp_path / "large.npy", np.zeros((40_000, 100)))  # 32 MB, of which few are read
+    Ranged.sent = 0
+    assert len(next(row_batches(f"{served}/large.npy", size=10))) == 10
+    assert Ranged.sent < 12e6
+
+
+LABELS = np.array([f"movie {i // 2}" for i in range(7)])
+
+
+def with_labels(path):
+    "A file with `PHI` and a label for each row, and the name of the labels."
+    name = path.name
+    if name.endswith((".csv", ".parquet")):
+        frame = pd.DataFrame(PHI).add_prefix("c")
+        frame.insert(3 if name.startswith("mid") else 0, "movie", LABELS)
+        frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path)
+        return "movie"
+    if path.suffix == ".npz":
+        np.savez(path, x=PHI, movie=LABELS)
+    elif path.suffix == ".arrow":
+        arrow = pytest.importorskip("pyarrow")
+        table = arrow.table({"x": list(PHI), "movie": LABELS.tolist()})
+        with arrow.ipc.new_stream(str(path), table.schema) as writer:
+            writer.write_table(table)
+    elif path.suffix == ".mat":
+        savemat(path, {"x": PHI, "movie": np.arange(7.0) // 2})
+    elif path.suffix == ".safetensors":
+        save = pytest.importorskip("safetensors.numpy").save_file
+        save({"x": PHI, "movie": np.arange(7) // 2}, path)
+    else:
+        with h5py.File(path, "w") as file:
+            file["x"] = PHI
+            file["movie"] = LABELS.astype("S")
+    return "movie"
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["a.csv", "mid.csv", "a.parquet", "mid.parquet", "a.npz", "a.arrow", "a.mat", "a.h5"]
+    + ["a.nwb", "a.safetensors"],
+)
+def test_labels_become_groups(tmp_path, name):
+    path = tmp_path / name
+    key = dict(groups_key=with_labels(path))
+    named = name.endswith(("csv", "parquet", "arrow"))
+    found = load_recording(path, None if named else "x", **key)
+    np.testing.assert_array_equal(found.values, PHI)
+    same = lambda x: np.asarray(x)[:, None] == np.asarray(x)
+    np.testing.assert_array_equal(same(found.groups), same(LABELS))
+    if not name.endswith("mat"):
+        parts = list(row_batches(path, None if named else "x", size=3, **key))
+        np.testing.assert_array_equal(np.concatenate(parts), PHI)
+    with pytest.raises(ValueError, match=f"{name}: .*(no array|among|no such|exist)"):
+        load_recording(path, None if named else "x", groups_key="film")
+
+
+def test_labels_where_there_are_none(tmp_path):
+    np.save(tmp_path / "x.npy", PHI)
+    with pytest.raises(
+        ArgumentError, match="holds no labels of rows; leave out groups_key"
+    ):
+        load_recording(tmp_path / "x.npy", groups_key="movie")
+
+
+# --- what numbers are not ----------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("text", "option"),
+    [
+        ("17,23,42\n.1,.2,.3\n.4,.5,.6\n", "header"),
+        ("1990,1991\n0.5,0.25\n", "header"),
+        ("id,a\n7,1\n7,2\n", "index"),
+        ("trial_id,a\n7,1.5\n3,2.5\n", "index"),
+        ("a,b\n1007,.5\n1003,.7\n1010,.9\n", "index"),
+        ("1007,.5\n1003,.7\n1010,.9\n", "index"),
+    ],
+)
+def test_names_in_digits_are_asked_about(tmp_path, text, option):
+    (tmp_path / "x.csv").write_text(text)
+    with pytest.raises(ArgumentError, match=f"x.csv: .*{option}=True") as caught:
+        load_matrix(tmp_path / "x.csv")
+    assert caught.value.argument == option
+    both = [load_matrix(tmp_path / "x.csv", **{option: value}) for value in (True, False)]
+    assert both[1].shape[option == "index"] == both[0].shape[option == "index"] + 1
+
+
+def test_tables_that_need_no_question(tmp_path):
+    for text in ("0,0\n.5,.1\n", "3,1\n2,7\n", "2,.5\n2,.7\n3,.9\n", "9,8\n1,.5\n1,4\n"):
+        (tmp_path / "x.csv").write_text(text)
+        assert load_matrix(tmp_path / "x.csv").shape == (text.count("\n"), 2)
+
+
+def test_an_id_in_a_parquet_file(tmp_path):
+    path = tmp_path / "x.parquet"
+    pd.DataFrame({"trial_id": [4, 4, 5], "a": [0.5, 1, 2]}).to_parquet(path)
+    with pytest.raises(ArgumentError, match="'trial_id' looks like an index.*groups_key"):
+        load_matrix(path)
+    assert load_matrix(path, index=True).shape == (3, 1)
+    assert load_matrix(path, index=False).shape == (3, 2)
+    assert load_recording(path, groups_key="trial_id").groups.tolist() == [4, 4, 5]
+
+
+def test_sparse_parquet_files(tmp_path):
+    pytest.importorskip("pyarrow")
+    frame = pd.DataFrame(np.zeros((300_000, 8)), columns=list("abcdefgh"))
+    frame.to_parquet(tmp_path / "x.parquet")
+    assert 1100 * os.path.getsize(tmp_path / "x.parquet") < 8 * frame.size
+    assert load_matrix(tmp_path / "x.parquet").shape == frame.shape
+
+
+def test_large_tables_are_mapped(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LOADED", 100)
+    for name in ("plain.csv", "plain.parquet", "plain.h5", "new.mat"):
+        WRITERS[name](tmp_path / name, PHI)
+        found = load_matrix(tmp_path / name)
+        assert isinstance(found, np.memmap)
+        np.testing.assert_array_equal(found, PHI)
+
+
+# --- other files behind a file, files that shrink, disks that are full -------------------
+
+
+def test_h5_files_do_not_read_others(tmp_path):
+    (tmp_path / "secret").write_bytes(bytes(range(200)))
+    with h5py.File(tmp_path / "source.h5", "w") as file:
+        file["y"] = PHI
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        given = [(str(tmp_path / "secret"), 0, 200)]
+        file.create_dataset("external", (20, 10), "u1", external=given)
+        layout = h5py.VirtualLayout(PHI.shape, "f8")
+        layout[:] = h5py.VirtualSource(str(tmp_path / "source.h5"), "y", PHI.shape)
+        file.create_virtual_dataset("virtual", layout)
+        file["link"] = h5py.ExternalLink(str(tmp_path / "source.h5"), "y")
+    for key in ("external", "virtual"):
+        for read in (load_matrix, lambda *x: list(row_batches(*x))):
+            with pytest.raises(ValueError, match=f"'/{key}' lie in other files"):
+                read(tmp_path / "x.h5", key)
+    with pytest.raises(ValueError, match="has no array 'link'"):
+        load_matrix(tmp_path / "x.h5", "link")
+
+
+class Counting(Plain):
+    "Chunks of columns; a slice reads every chunk that it touches."
+
+    chunks, reads = (500, 1), 0
+
+    def __getitem__(self, key):
+        touched = [range(*s.indices(n)) for s, n in zip(key, self.shape)]
+        each = [{k // c for k in r} for r, c in zip(touched, self.chunks)]
+        Counting.reads += len(each[0]) * len(each[1])
+        return self.x[key]
+
+
+def test_chunks_are_read_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(arrays, "STRIP", 20_000)
+    many = np.random.default_rng(0).random((2000, 9))
+    np.testing.assert_array_equal(arrays.mapped(Counting(many)), many)
+    assert Counting.reads == 4 * 9
+    with h5py.File(tmp_path / "x.h5", "w") as file:
+        file.create_dataset("x", data=many, chunks=(500, 1))
+    parts = list(row_batches(tmp_path / "x.h5", size=100))
+    assert len(parts) == 20
+    np.testing.assert_array_equal(np.concatenate(parts), many)
+    monkeypatch.setattr(files, "mapped", lambda x: pytest.fail("copied"))
+    list(row_batches(tmp_path / "x.h5", size=500))  # a batch of whole chunks
+    list(row_batches(tmp_path / "x.h5", size=150))  # chunks that fit into memory
+    monkeypatch.setattr(files, "STRIP", 1000)
+    with pytest.raises(pytest.fail.Exception, match="copied"):
+        list(row_batches(tmp_path / "x.h5", size=150))
+
+
+def test_large_zarr_arrays(tmp_path, monkeypatch):
+    zarr = pytest.importorskip("zarr")
+    monkeypatch.setattr(arrays, "LOADED", 0)
+    many = Linear(3).sample(40, 6, random_state=1)
+    for data in (many, np.stack([many, many + 1])):
+        stored = zarr.create_array(str(tmp_path / f"{data.ndim}.zarr"), data=data)
+        source = sources.open_source(stored)
+        assert source.backend == "file"
+        assert (rows_of(source) == data.reshape(-1, 40, 6)[:, [5, 3]]).all()
+
+
+SHORTER = """
+import sys, numpy as np
+from spectral_moments.engine import arrays, sources
+from spectral_moments.io.files import row_batches
+arrays.LOADED = 0
+path = sys.argv[1]
+np.save(path, np.random.default_rng(0).random((4000, 50)))
+source, batches = sources.open_source(np.load(path, mmap_mode="r")), row_batches(path)
+next(batches)
+with open(path, "r+b") as file:
+    file.truncate(9000)
+for read in (lambda: source.take(slice(None)), lambda: next(batches),
+             lambda: sources.open_source(source.trials)):
+    try:
+        read()
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_a_map_of_a_file_that_became_shorter(tmp_path):
+    done = python("-c", SHORTER, tmp_path / "x.npy")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.count("has become shorter; load it again") == 3
+
+
+def test_no_room_for_a_copy(monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    with pytest.raises(OSError, match="do not fit into .*set TMPDIR"):
+        arrays.mapped(PHI)
+
+
+def test_names_do_not_command_the_terminal(tmp_path):
+    np.savez(tmp_path / "x.npz", **{"a\x1b[31m": PHI, "b": PHI})
+    with pytest.raises(ValueError, match=r"one of a\?\[31m, b$"):
+        load_matrix(tmp_path / "x.npz")
+
+
+def test_torch_files_with_objects(tmp_path):
+    torch.save({"x": Plain(PHI)}, tmp_path / "x.pt")
+    with pytest.raises(ValueError, match="x.pt: holds Python objects"):
+        load_matrix(tmp_path / "x.pt")
+    torch.save(torch.tensor(PHI), tmp_path / "x.pt", _use_new_zipfile_serialization=False)
+    np.testing.assert_array_equal(load_matrix(tmp_path / "x.pt"), PHI)
 
 
 # --- what is not a file, and files that promise too much ----------------------------------
@@ -369,24 +815,24 @@ def test_sparse_matrices_with_wrong_indices(tmp_path):
 
 # --- pipes, and a few rows at a time ------------------------------------------------------
 
-WHOLE = (".npz", ".mat")  # are not read in batches
+WHOLE = ("plain.mat", "small.mat")  # are not read in batches
 
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_batches_of_every_format(tmp_path, name):
     path, many = tmp_path / name, Linear(3).sample(50, 6, random_state=1)
     WRITERS[name](path, many)
-    if path.suffix in WHOLE:
+    if name in WHOLE:
         with pytest.raises(ValueError, match=f"{name}: cannot be read a few rows"):
             list(row_batches(path))
         return
     for size in (1, 7, 25, 49, 50, 51):
         parts = list(row_batches(path, size=size))
-        assert [len(x) for x in parts] == [size] * (50 // size) + [50 % size] * (
-            50 % size > 0
-        )
+        assert max(len(x) for x in parts) <= size
+        if "arrow" not in name and name not in ("lists.feather", "dataset"):
+            assert len(parts) == -(-50 // size)  # batches of Arrow are what they are
         np.testing.assert_array_equal(np.concatenate(parts), many)
-    assert len(list(row_batches(path))) == 1
+    assert len(list(row_batches(path))) <= 4
 
 
 @pytest.mark.parametrize("ending", ["npy", "h5", "zarr"])
@@ -486,11 +932,13 @@ def damaged(content, chance):
     return bytes(data)
 
 
-def sources(tmp_path):
+def sound_files(tmp_path):
     "A small sound file of every format that is read without a C library of its own."
     for name, write in WRITERS.items():
-        if not name.endswith(("h5", "hdf5", "zarr", "parquet")):
+        if name.endswith((".npy", ".npz", "plain.mat", "small.mat", ".csv", ".tsv")):
             write(tmp_path / name, PHI)
+    if find_spec("safetensors"):
+        save_safetensors(tmp_path / "plain.safetensors", PHI)
     savemat(tmp_path / "thin.mat", {"x": csc_array(THIN)})
     savemat(tmp_path / "thin_small.mat", {"x": csc_array(THIN)}, do_compression=True)
     (tmp_path / "words.csv").write_text("a,b\n1,NA\n2.5,3\n")
@@ -500,7 +948,7 @@ def sources(tmp_path):
 @pytest.mark.filterwarnings("ignore")  # numpy's about headers of Python 2, and the like
 def test_damaged_files_give_an_array_or_one_line(tmp_path):
     outcomes = {}
-    for source in sources(tmp_path):
+    for source in sound_files(tmp_path):
         content, target = source.read_bytes(), tmp_path / f"damaged_{source.name}"
         for seed in range(12 if source.suffix == ".mat" else 200):  # a process each
             target.write_bytes(damaged(content, random.Random(f"{source.name} {seed}")))

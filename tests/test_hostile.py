@@ -127,6 +127,39 @@ def test_children_may_die(call, monkeypatch, tmp_path):
     assert expected[call.partition(".")[0].partition(" ")[0]] in found["failures"]["1"]
 
 
+def test_every_refusal_is_one_sentence(tmp_path):
+    "Whatever is passed for an argument: an answer, or a line that names it."
+    for seed in range(300):
+        hostile.option_call(seed, tmp_path)
+
+
+@pytest.mark.parametrize("place", hostile.PLACES)
+def test_doors_and_options(place, tmp_path):
+    "Each door with each option: the sum over all tuples, or a refusal in a sentence."
+    stored = json.loads((RESULTS / "doors.json").read_text())
+    found = hostile.product(tmp_path, pairs=False, places=[place])
+    for asked, row in found.items():
+        assert row[place] in hostile.CELLS, asked
+        assert row[place] == "equal" or stored[asked][place] != "equal", asked
+    assert {row[place] for row in stored.values()} <= set(hostile.CELLS)
+
+
+@pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
+def test_a_sketch_never_drops_groups(tmp_path, monkeypatch):
+    "Found by the product of doors: files, and whatever was over the budget."
+    import spectral_moments as sm
+    from spectral_moments.engine import choice
+
+    both = ("groups", "column groups")
+    for place in ("file", "shards", "Dask"):
+        assert hostile.try_cell(place, both, tmp_path) == "equal"
+    small = hostile.Small(both)
+    for name in ("LEAST", "MOST"):
+        monkeypatch.setattr(choice, name, 1)
+    found = sm.estimate(small.systems["a"], 2, **small.options("phi"))
+    np.testing.assert_allclose(found.values, hostile.powers(small), rtol=1e-9)
+
+
 def test_stored_table():
     stored = json.loads((RESULTS / "hostile.json").read_text())
     assert stored["calls"] >= 1000 and not any(stored["failures"].values())

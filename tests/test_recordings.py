@@ -73,6 +73,18 @@ def test_hash_is_compared_at_every_load(cache, files, tmp_path, monkeypatch):
         load("V4", "Tito", cache=cache)
 
 
+def test_what_was_compared_is_what_is_read(cache, files, tmp_path, monkeypatch):
+    fetch(archive(tmp_path / "x.tar.gz", files), cache)
+    path, read = cache.abspath / "V4_Tito.npz", np.load
+
+    def replaced(*given, **options):
+        path.write_bytes(b"replaced after the comparison")
+        return read(*given, **options)
+
+    monkeypatch.setattr(np, "load", replaced)
+    assert load("V4", "Tito", cache=cache).trials.shape == (3, 4, 2)
+
+
 @pytest.mark.parametrize("harm", ["bytes", "link", "missing"])
 def test_other_archives_are_refused(cache, files, tmp_path, harm):
     path = tmp_path / "x.tar.gz"

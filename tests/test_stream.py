@@ -242,7 +242,8 @@ def test_what_is_refused():
 
 
 def test_rows_of_all_kinds():
-    stream = Stream(8).update(PHI[0]).update(PHI[1:3].tolist()).update(PHI[:0])
+    frame = pytest.importorskip("pandas").DataFrame(PHI)
+    stream = Stream(8).update(frame.iloc[0]).update(PHI[1:3].tolist()).update(PHI[:0])
     stream.update([]).update(PHI[3:].astype("f4").astype(float))
     assert stream.n_rows == 400 and "400 rows x 8 features" in repr(stream)
     torch = pytest.importorskip("torch")

@@ -4,9 +4,11 @@
 
 # %% auto #0
 __all__ = ['STRIP', 'LIBRARIES', 'LOADED', 'SMALLEST', 'LARGEST', 'TREE', 'infinite', 'check_trials', 'check_matrix', 'Library',
-           'library', 'tensor_trials', 'backend', 'namespace', 'to_numpy', 'computed', 'finished', 'map_parts']
+           'library', 'tensor_trials', 'Rows', 'check_whole', 'mapped', 'chunks', 'backend', 'namespace', 'to_numpy',
+           'computed', 'finished', 'map_parts']
 
 # %% ../../nbs/37_arrays.ipynb #37c00004
+import itertools
 import math
 import mmap
 import os
@@ -72,6 +74,18 @@ def _check_dtype(dtype, name):
         )
 
 
+def _check_integers(x, name):
+    "Refuse integers that doubles cannot hold."
+    if x.dtype.kind in "iu" and x.dtype.itemsize == 8 and x.size:
+        largest = max(-int(x.min()), int(x.max()))
+        if largest > 2**53:
+            raise ArgumentError(
+                name,
+                f"{name} has integers up to {largest}, which doubles cannot hold exactly; "
+                f"subtract a constant, or pass {name}.astype(float) if rounding is fine",
+            )
+
+
 def _check_values(x, name, missing):
     "Refuse infinities and, unless it marks missing entries, NaN."
     low, high = x.min(), x.max()
@@ -108,14 +122,7 @@ def check_trials(
             "it needs at least one row and one column",
         )
     _check_dtype(phi.dtype, name)
-    if phi.dtype.kind in "iu" and phi.dtype.itemsize == 8:
-        largest = max(-int(phi.min()), int(phi.max()))
-        if largest > 2**53:
-            raise ArgumentError(
-                name,
-                f"{name} has integers up to {largest}, which doubles cannot hold exactly; "
-                f"subtract a constant, or pass {name}.astype(float) if rounding is fine",
-            )
+    _check_integers(phi, name)
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused
         phi = np.ascontiguousarray(phi, dtype=float)
     _check_values(phi, name, missing)
@@ -204,6 +211,9 @@ def library(
         for key in (kind, package):
             if key in LIBRARIES:
                 return LIBRARIES[key]
+    sliced = all(hasattr(x, name) for name in ("shape", "dtype", "__getitem__"))
+    if sliced and not isinstance(x, np.generic) and not hasattr(x, "__array__"):
+        return LIBRARIES[np.memmap]  # what has rows and can do no more
     return _NUMPY
 
 
@@ -213,10 +223,24 @@ _NUMPY = Library()
 class _Frames(Library):
     "Data frames of pandas."
 
+    some, all = "select_dtypes('number')", "astype(float)"  # what may help
+
+    def kinds(self, x):
+        "What each column holds, as numpy calls it."
+        kind = lambda dtype: getattr(dtype, "kind", "O")
+        return {column: kind(dtype) for column, dtype in x.dtypes.items()}
+
+    def numbers(self, x):
+        "The numbers of a frame that has nothing else."
+        plain = all(isinstance(dtype, np.dtype) for dtype in x.dtypes)
+        return x.to_numpy() if plain else x.to_numpy(float, na_value=np.nan)
+
     def read(self, x, name):
-        if x.ndim != 2:
+        if hasattr(x, "collect"):
+            raise ArgumentError(name, f"{name} is a plan; pass {name}.collect()")
+        if not hasattr(x, "columns"):  # a single column
             return super().read(x, name)
-        kinds = {column: getattr(dtype, "kind", "O") for column, dtype in x.dtypes.items()}
+        kinds = self.kinds(x)
         numbers = "b" if set(kinds.values()) == {"b"} else "uifc"
         odd = [repr(column) for column, kind in kinds.items() if kind not in numbers]
         if odd:
@@ -224,14 +248,28 @@ class _Frames(Library):
                 name,
                 f"{name} is a data frame with columns that are not numbers "
                 f"({', '.join(odd[:3])}{', ...' if odd[3:] else ''}); drop them, "
-                f"for instance by {name}.select_dtypes('number'), "
-                f"or convert them by {name}.astype(float)",
+                f"for instance by {name}.{self.some}, or convert them by {name}.{self.all}",
             )
-        plain = all(isinstance(dtype, np.dtype) for dtype in x.dtypes)
-        return x.to_numpy() if plain else x.to_numpy(float, na_value=np.nan)
+        return self.numbers(x)
 
 
-LIBRARIES["pandas"] = _Frames()
+class _Columns(_Frames):
+    "Data frames of polars and tables of Arrow: each column as numpy reads it."
+
+    some, all = "select([...])", "cast(...)"
+
+    def _read(self, x):
+        names = getattr(x, "column_names", x.columns)
+        return {name: np.asarray(x[name]) for name in names}
+
+    def kinds(self, x):
+        return {name: column.dtype.kind for name, column in self._read(x).items()}
+
+    def numbers(self, x):
+        return np.column_stack(list(self._read(x).values()))
+
+
+LIBRARIES |= {"pandas": _Frames(), "polars": _Columns(), "pyarrow": _Columns()}
 
 # %% ../../nbs/37_arrays.ipynb #37c00017
 class _TorchNames:
@@ -305,22 +343,30 @@ LOADED = 2**26  # bytes up to which a file or a Dask array is simply loaded
 
 
 class _Files(Library):
-    "Memory maps, data sets of h5py, arrays of Zarr: read by rows."
+    "Memory maps, data sets of h5py, arrays of Zarr, `Rows`: read by rows."
 
     backend = "file"
 
+    def read(self, x, name):
+        return x[...] if isinstance(x, Rows) else super().read(x, name)
+
     def trials(self, x, name):
         if len(x.shape) not in (2, 3) or 8 * math.prod(x.shape) <= LOADED:
+            check_whole(x)
             return check_trials(x[...], name=name, missing=True)
         _check_dtype(x.dtype, name)
-        x = x if isinstance(x, np.memmap) else _mapped(x)
-        return x if x.ndim == 3 else x[None]
+        ready = isinstance(x, np.memmap) or getattr(x, "direct", False)
+        x = x if ready else mapped(x)
+        return x if len(x.shape) == 3 else x[None]
 
     def take(self, trials, rows):  # neighbours together
         T, P, Q = trials.shape
         if isinstance(rows, slice) and len(range(P)[rows]) * T * Q * 8 <= STRIP:
+            check_whole(trials)
+            some = np.asarray(trials[:, rows])
+            _check_integers(some, "phi")
             with np.errstate(over="ignore"):
-                found = np.array(trials[:, rows], dtype=float)
+                found = np.array(some, dtype=float)
             self._forget(trials)
             return found
         rows = np.arange(P)[rows]
@@ -328,28 +374,102 @@ class _Files(Library):
         height = max(1, STRIP // (8 * T * Q))
         for start in range(0, len(rows), height):
             part = order[start : start + height]
+            check_whole(trials)
+            some = trials[:, rows[part]]
+            _check_integers(some, "phi")
             with np.errstate(over="ignore"):  # becomes infinite, and is refused
-                found[:, part] = trials[:, rows[part]]
+                found[:, part] = some
         self._forget(trials)
         return found
 
     def _forget(self, trials):
         "What was read need not stay."
-        if trials.mode == "r" and hasattr(mmap, "MADV_DONTNEED"):
+        if getattr(trials, "mode", "") == "r" and hasattr(mmap, "MADV_DONTNEED"):
             trials._mmap.madvise(mmap.MADV_DONTNEED)
 
 
-def _mapped(x):
+LIBRARIES |= dict.fromkeys((np.memmap, "h5py", "zarr"), _Files())
+
+# %% ../../nbs/37_arrays.ipynb #23ae0f5f
+class Rows:
+    "An array (P, Q) or (T, P, Q) whose rows are read when they are asked for."
+
+    def __init__(
+        self,
+        shape: tuple,  # (P, Q) or (T, P, Q)
+        dtype,  # of what is read
+        read,  # function of a slice or an array of numbers of rows: (..., rows, Q)
+        direct: bool = False,  # whether rows may be read often and in any order
+    ):
+        self.shape, self.dtype, self.direct = tuple(shape), np.dtype(dtype), direct
+        self.ndim, self._read = len(self.shape), read
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, key):
+        if key is None:
+            one = lambda rows: self._read(rows)[None]
+            return Rows((1, *self.shape), self.dtype, one, self.direct)
+        key = key if isinstance(key, tuple) else (key,)
+        at = next((k for k, part in enumerate(key) if part is Ellipsis), None)
+        if at is not None:
+            free = (slice(None),) * (self.ndim + 1 - len(key))
+            key = key[:at] + free + key[at + 1 :]
+        key += (slice(None),) * (self.ndim - len(key))
+        return self._read(key[-2])[(*key[:-2], slice(None), key[-1])]
+
+
+LIBRARIES[Rows] = LIBRARIES[np.memmap]
+
+
+def check_whole(x) -> None:
+    "Refuse a map of a file that was shortened: to read it would end the process."
+    inside = getattr(x, "_mmap", None)
+    if isinstance(inside, mmap.mmap) and x.mode in ("r", "r+"):
+        begin = x.offset - x.offset % mmap.ALLOCATIONGRANULARITY
+        if inside.size() < begin + len(inside):
+            raise ArgumentError(
+                "phi", "phi is a map of a file that has become shorter; load it again"
+            )
+
+# %% ../../nbs/37_arrays.ipynb #d80256ff
+def mapped(
+    x,  # anything with shape, dtype and slices
+) -> np.memmap:
     "A copy in a temporary file that is gone when it is closed."
     with tempfile.TemporaryFile() as file:  # the map keeps it
-        copy = np.memmap(file, dtype=float, shape=x.shape)
-    height = max(1, STRIP // (8 * x.shape[-2] * x.shape[-1]))
-    for start in range(0, len(x), height):  # along the first axis, trials or rows
-        copy[start : start + height] = x[start : start + height]
+        _reserve(file, math.prod(x.shape) * x.dtype.itemsize)
+        copy = np.memmap(file, dtype=x.dtype, shape=tuple(x.shape))
+    for part in chunks(x):
+        copy[part] = x[part]
     return copy
 
 
-LIBRARIES |= dict.fromkeys((np.memmap, "h5py", "zarr"), _Files())
+def _reserve(file, size):
+    "Take the room for so many bytes of a file."
+    try:
+        if hasattr(os, "posix_fallocate"):
+            os.posix_fallocate(file.fileno(), 0, max(size, 1))
+            return
+        for start in range(0, size, STRIP):
+            file.write(bytes(min(STRIP, size - start)))
+    except OSError as error:
+        reason = f"{size} bytes do not fit into {tempfile.gettempdir()}; set TMPDIR"
+        raise OSError(error.errno, reason) from None
+
+
+def chunks(
+    x,  # anything with shape and dtype, perhaps with chunks
+):  # tuples of slices
+    "Parts of at most `STRIP` bytes, if a chunk is not larger, that cut no chunk."
+    steps = list(getattr(x, "chunks", None) or (1,) * len(x.shape))
+    for axis in reversed(range(len(steps))):  # grow from the last axis on
+        room = STRIP // max(math.prod(steps) * x.dtype.itemsize, 1)
+        steps[axis] = min(steps[axis] * max(room, 1), max(x.shape[axis], 1))
+    cuts = [range(0, size, step) for size, step in zip(x.shape, steps)]
+    for starts in itertools.product(*cuts):
+        yield tuple(slice(k, k + step) for k, step in zip(starts, steps))
 
 # %% ../../nbs/37_arrays.ipynb #37c00021
 class _Plans(Library):
@@ -476,6 +596,8 @@ def finished(
     *values,  # arrays, or lists of arrays
 ) -> tuple:  # the same in memory
     "Results that are used now; what has a gradient keeps it."
+    if {type(x) for x in _each(values)} <= {np.float64, np.ndarray}:
+        return values
     tensors = [x for x in _each(values) if backend(x) == "torch"]
     if any(x.requires_grad for x in tensors):
         return values

@@ -67,7 +67,8 @@ def choose(
     name, most = min(walks, key=price.get), budget  # the cheapest
     if price[walks[0]] <= LEAST / ERRORS and name != walks[0]:  # or the best, if it is
         name, most = walks[0], LEAST / ERRORS
-    if "file" not in design.backends and price[name] <= most:
+    fits = "file" not in design.backends and price[name] <= most
+    if fits or design.grouped:  # a sketch does not know groups, at any price
         worth = int(np.clip(2 * (n_max - 3), 1, RUNS))  # low orders hardly depend on it
         return names + [name] * others, int(np.clip(most / price[name], 1, worth))
     return names + ["sketched"] * others, None
@@ -214,7 +215,7 @@ def plan(
         if design.backends <= {*family.walks}
         and ("groups" in family.apart or not design.grouped)
     ]
-    if "file" in design.backends:
+    if "file" in design.backends and not design.grouped:  # which a sketch does not know
         walks = ["sketched"]  # others would load it
     if design.population and name == "auto":
         name = every_cycle(design, words) or "all_cycles"

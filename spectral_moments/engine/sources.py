@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FEWEST', 'SAMPLE', 'Pair', 'gathered', 'Means', 'ratio_means', 'Noise', 'View', 'unit_exponent', 'scaled', 'Source',
-           'survey', 'Recording', 'NotSurveyed', 'open_source', 'survey_source']
+           'survey', 'Recording', 'NotSurveyed', 'open_source', 'survey_source', 'with_kernel']
 
 # %% ../../nbs/21_sources.ipynb #c4cba06e
 import math
@@ -138,10 +138,9 @@ class Noise(NamedTuple):
         "A matrix whose mean is the power of the mean of x: entries to a power, unbiased."
         if self.law == "gaussian":  # Hermite polynomials
             variance = namespace(x).asarray(np.asarray(self.parameter) * self.unit**2)
-            found = 0.0 * x
-            for j in range(power // 2 + 1):
-                ways = math.perm(power, 2 * j) / (math.factorial(j) * (-2) ** j)
-                found = found + ways * variance**j * x ** (power - 2 * j)
+            before, found = 1.0, x
+            for j in range(1, power):
+                before, found = found, x * found - j * variance * before
             return found
         found = x
         for j in range(1, power):  # falling factorials
@@ -154,6 +153,22 @@ class Noise(NamedTuple):
                     f"{self.parameter} draws tell fewer powers; lower n_max",
                 )
             found = found * (self.parameter**power / math.perm(self.parameter, power))
+        return found
+
+    def about(self, x, rest, power):
+        "A matrix whose mean is the power of the mean of `rest`, which is x less a shift."
+        if self.law == "gaussian":
+            return self(rest, power)
+        if self.law == "poisson":  # Charlier polynomials
+            before, found, shift = 1.0, rest, x - rest
+            for j in range(1, power):
+                next_one = (rest - j * self.unit) * found - j * self.unit * shift * before
+                before, found = found, next_one
+            return found
+        shift = x - rest
+        found = (-shift) ** power
+        for j in range(1, power + 1):
+            found = found + math.comb(power, j) * (-shift) ** (power - j) * self(x, j)
         return found
 
     def variance(self, x):
@@ -283,6 +298,12 @@ class Source:
     exponent: int = 0  # rows are handed out divided by 2**exponent
     gaps: bool = False  # whether entries may be missing
     surveyed: bool = True  # whether all entries were looked at, or only some rows
+    unit: int = 0  # results are in units of 2**unit
+
+    @property
+    def shift(self) -> int:
+        "The power of two that results of rows as handed out are multiplied by, in units."
+        return self.exponent - self.unit
 
     @property
     def shape(self) -> tuple[int, int, int]:
@@ -432,3 +453,30 @@ def survey_source(
     source.exponent, source.gaps = exponent, seen < math.prod(source.shape)
     source.surveyed = True
     return source
+
+# %% ../../nbs/21_sources.ipynb #1a87281b
+def with_kernel(
+    phi,  # what was measured, or None
+    kernel,  # Gram matrix (P, P) of the inputs, or None
+    population,  # as for `estimate`
+    **columns,  # options about columns, which a kernel does not have
+) -> tuple:  # (matrix, population)
+    "What was measured: as it is, or complete features that have a given kernel."
+    if (phi is None) == (kernel is None):
+        raise ArgumentError("phi", "pass either phi, inputs x features, or kernel=")
+    if kernel is None:
+        return phi, population
+    for name, option in columns.items():
+        if option is not None:
+            raise ArgumentError(name, f"{name}: a kernel has no features; leave it out")
+    K = check_trials(to_numpy(kernel), name="kernel", missing=False)[0]
+    size = abs(K).max()
+    if K.shape[0] != K.shape[1] or abs(K - K.T).max() > 1e-8 * size:
+        problem = f"kernel of shape {K.shape} must be a symmetric matrix, inputs x inputs"
+        raise ArgumentError("kernel", problem)
+    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    if values[0] < -1e-8 * max(values[-1], size):
+        problem = f"kernel has the eigenvalue {values[0]:.3g}; a kernel has none below zero"
+        raise ArgumentError("kernel", problem)
+    inputs = population[0] if isinstance(population, (tuple, list)) else None
+    return vectors * np.sqrt(len(K) * values.clip(0)), (inputs, len(K))

@@ -6,6 +6,7 @@
 __all__ = ['SAMPLE', 'LARGEST', 'GROUPED', 'Kind', 'Batches', 'Stream']
 
 # %% ../../nbs/25_stream.ipynb #640c6486
+import contextlib
 import copy
 import json
 import math
@@ -17,8 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import ArgumentError, check_count, check_flag
-from .arrays import check_trials, map_parts, to_numpy
+from ..checks import ArgumentError, check_count, check_flag, check_numbers
+from .arrays import check_trials, library, map_parts, to_numpy
 from .choice import lost_words, trial_axis
 from .graphs import Units, means_from_sums, prepared, word_weights
 from .planner import GraphSums, Same
@@ -330,7 +331,7 @@ class Stream(Batches):
         self.noise, self.population = noise, population
         self.column_groups, self.column_weights = column_groups, column_weights
         origin = np.zeros(self.n_features) if origin is None else origin
-        self.origin = np.array(origin, dtype=float)
+        self.origin = check_numbers(origin, "origin")
         if self.origin.shape != (self.n_features,) or not np.isfinite(self.origin).all():
             raise ArgumentError("origin", f"origin must be {n_features} finite numbers")
         words = tuple(power_words(self.n_max))
@@ -382,10 +383,10 @@ class Stream(Batches):
 
     def save(
         self,
-        path,  # file to write, usually with the ending .npz
+        path,  # file to write, usually with the ending .npz; or an open binary file
     ) -> None:
         "Write the stream to a file, which is either complete or untouched."
-        _save(self, Path(path))
+        _save(self, path)
 
     @classmethod
     def load(
@@ -405,7 +406,7 @@ def _checked(rows, Q):
     shape = getattr(rows, "shape", None)
     shape = np.shape(rows) if shape is None else tuple(shape)
     if len(shape) == 1 and shape[0]:
-        rows = rows[None] if hasattr(rows, "shape") else [rows]
+        rows = library(rows).read(rows, "rows")[None]
     elif 0 in shape and shape[-1] in (0, Q):
         return None
     trials = check_trials(rows, name="rows", missing=None)
@@ -680,7 +681,8 @@ def _save(stream, path):
     settings["names"] = list(arrays)
     text = np.array(json.dumps(settings, default=np.ndarray.tolist))
     numbered = {f"array_{k}": x for k, x in enumerate(arrays.values())}
-    with atomic_write(path) as file:
+    opened = contextlib.nullcontext(path) if hasattr(path, "write") else atomic_write(path)
+    with opened as file:
         np.savez(file, settings=text, **numbered)
 
 # %% ../../nbs/25_stream.ipynb #34b20ee4
@@ -705,7 +707,7 @@ def _load(cls, path):
                 options["noise"] = tuple(law)
             stream = cls(**options)
             if settings["kind"] is not None:
-                _restore(stream, settings, content, path)
+                _restore(stream, settings, content, path.stat().st_size)
             return stream
     except (FileNotFoundError, IsADirectoryError, PermissionError):
         raise
@@ -716,7 +718,7 @@ def _load(cls, path):
         ) from error
 
 
-def _restore(stream, settings, content, path):
+def _restore(stream, settings, content, size):
     "Give a stream the state of a file, if it is what it should be."
     ((T, Q),), *flags = settings["kind"]
     flags = [check_flag(flag, "kind") for flag in flags]
@@ -728,7 +730,7 @@ def _restore(stream, settings, content, path):
 
     def read(name, *shape, whole=False):
         member = f"array_{settings['names'].index(name)}.npy"
-        x = zipped_array(content.zip, content.zip.getinfo(member), path)
+        x = zipped_array(content.zip, content.zip.getinfo(member), size)
         free = tuple(n if want is None else want for n, want in zip(x.shape, shape))
         if x.dtype != (np.int64 if whole else np.float64) or x.shape != free:
             raise ValueError(f"{name} has dtype {x.dtype} and shape {x.shape}")

@@ -20,6 +20,7 @@ from spectral_moments.checks import (
     check_count,
     check_flag,
     check_labels,
+    check_numbers,
     check_population,
     check_weights,
 )
@@ -181,7 +182,7 @@ def check_noise(
     source = survey_source(source, name) if not source.surveyed else source
     unit, counts = 2.0**-source.exponent, isinstance(noise, (str, tuple))
     if not counts:
-        variance = np.asarray(noise, dtype=float)
+        variance = check_numbers(noise, "noise")
         if variance.shape not in ((), source.shape[2:], source.shape[1:]):
             raise ArgumentError(
                 "noise",
@@ -215,10 +216,11 @@ def _as_counts(unit):
 
     def counts(x):
         x = to_numpy(x) / unit
-        known = x[x == x]
-        if not len(known):
-            return 0.0, True, 0.0
-        return float(known.min()), bool((known == np.rint(known)).all()), float(known.max())
+        smallest = x.min()
+        if smallest != smallest:
+            x = x[x == x]
+            smallest = x.min(initial=0.0) if len(x) else 0.0
+        return float(smallest), bool((x == np.rint(x)).all()), float(x.max(initial=0.0))
 
     return counts
 
@@ -232,7 +234,7 @@ def _refuse_unnamed(name, phi, trials):
         raise ArgumentError(
             name,
             f"{name} is a list of {len(phi)} arrays; pass trials=True if they are repeats "
-            f"of one matrix, or numpy.concatenate({name}) if they are parts of its rows",
+            f"of one matrix, or sm.shards({name}) if they are parts of its rows",
         )
     if backend(phi) == "torch" and phi.ndim == 3:
         raise ArgumentError(
