@@ -21,7 +21,7 @@ from spectral_moments.checks import (
     check_flag,
 )
 from .diagnostics import above_one
-from .engine.sources import Recording
+from .engine.sources import Recording, scaled
 from .engine.stream import Batches
 from .engine.systems import open_design
 from spectral_moments.permutation import (
@@ -437,6 +437,7 @@ class AlignmentStream(Batches):
         self.shared_features = check_flag(shared_features, "shared_features")
         options = dict(center=True, shared=self.shared_features) | options
         super().__init__((), random_state=random_state, **options)
+        self._units = None
 
     def __repr__(self):
         return f"AlignmentStream({self.n_rows} inputs)"
@@ -457,10 +458,17 @@ class AlignmentStream(Batches):
             )
         known, self.words = self.words, words
         try:
-            return self.take(systems, groups, row_weights)
+            options = {key: x for key, x in self.options.items() if key in DOOR}
+            about = options, self.shared_features, 2, self._units
+            units = _opened(systems, *about).units_of_results
+            if any(units.values()):  # no alignment depends on them
+                systems = {name: scaled(x, -units[name]) for name, x in systems.items()}
+            self.take(systems, groups, row_weights)
+            self._units = units
         finally:
             if self._state is None:
                 self.words = known
+        return self
 
     def merge(
         self,
@@ -475,8 +483,13 @@ class AlignmentStream(Batches):
             raise ArgumentError("other", "the streams have different options")
         if self.words and other.words and self.words != other.words:
             raise ArgumentError("other", "the streams have different systems")
+        units = [x._units for x in (self, other) if x._units is not None]
+        if units[1:] and units[0] != units[1]:
+            raise ArgumentError(
+                "other", "the streams are in units far from one that differ; divide by them"
+            )
         both = self.joined(other)
-        both.words = self.words or other.words
+        both.words, both._units = self.words or other.words, [*units, None][0]
         return both
 
     def estimate(self) -> Alignments:
