@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from spectral_moments import Linear, Stream, estimate
 from spectral_moments.diagnostics import data_notes, dominant_units, moment_notes
-from spectral_moments.engine.reduction import Axis
+from spectral_moments.engine.reduction import Axis, Side
 from spectral_moments.engine.sources import open_source
 from spectral_moments.errors import usable
 
@@ -31,7 +31,8 @@ def test_data_notes():
     assert "constant" in about(np.ones((5, 5)))
     walk = np.cumsum(np.random.default_rng(18).standard_normal((200, 10)), axis=0)
     assert "neighbouring rows" in about(walk, center=True)
-    assert about(walk, center=True, ordered=False) == about(walk, True, grouped=True) == ""
+    together = Side(groups=np.arange(200) // 20)
+    assert about(walk, center=True, ordered=False) == about(walk, True, rows=together) == ""
     assert "all trials are the same" in about(np.stack([NORMAL, NORMAL]))
 
 
@@ -39,12 +40,72 @@ def test_rows_and_trials_are_named():
     copied = np.vstack([NORMAL, NORMAL[:7]])
     note = about(copied)
     assert "7 of 67 rows are exact copies of others (rows 60, 61, 62, 63, 64, ...)" in note
-    assert about(copied, grouped=True) == ""
+    assert about(copied, rows=Side(groups=np.arange(67) % 60)) == ""
+    assert about(copied, rows=Side(population=67)) == ""  # these are all there are
     copied[3] = np.nan  # not seen at all, and not counted
     assert "(rows 60, 61, 62, 64, 65, ...)" in about(copied)
     noise = np.random.default_rng(19).standard_normal((3, 60, 40))
     gains = NORMAL * np.array([2.0, 1.0, 4.0])[:, None, None] + noise
     assert "trial 2 is 2.94 times as large as trial 1" in about(gains)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_columns_are_checked_as_rows_are(seed):
+    rng = np.random.default_rng([60, seed])
+    inputs, weights = rng.standard_normal((70, 5)), rng.standard_normal((5, 90))
+    for k in range(1, 90):  # neighbouring electrodes, correlation 0.9
+        weights[:, k] = 0.9 * weights[:, k - 1] + np.sqrt(0.19) * weights[:, k]
+    electrodes = inputs @ weights
+    assert "neighbouring columns are more alike" in about(electrodes)
+    shuffled = electrodes[:, rng.permutation(90)]
+    for known in (Side(groups=np.arange(90) // 9), Side(population=90)):
+        assert about(electrodes, columns=known) == about(shuffled, columns=known) == ""
+    plain = Linear(7).sample(50, 40, rng)
+    copied = plain[:, [*range(40), 3, 11]]
+    assert "2 of 42 columns are exact copies of others (columns 40, 41)" in about(copied)
+    assert about(copied[:, :40]) == about(copied, columns=Side(population=42)) == ""
+    for axis, what in enumerate(("rows", "columns")):
+        again = np.take(plain, range(15), axis)
+        again = again + 0.01 * np.std(plain) * rng.standard_normal(again.shape)
+        size = plain.shape[axis]
+        note = about(np.concatenate([plain, again], axis))
+        assert f"30 of {size + 15} {what} are nearly copies of others ({what} 0 and" in note
+        assert f"0 and {size}, 1 and {size + 1}, " in note
+
+
+@pytest.mark.parametrize("T", [3, 4])
+def test_a_trial_that_came_twice(T):
+    trials = NORMAL + 2 * np.random.default_rng(T).standard_normal((T, 60, 40))
+    trials[:, 5] = np.nan
+    assert about(trials) == ""
+    trials[T - 1] = trials[1]
+    assert about(trials) == f"trial {T - 1} is a copy of trial 1, whose noise it brings " + (
+        "back: drop it"
+    )
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_false_doubts(seed):
+    """Blank inputs, dead units, counts, sparse codes and few dimensions come out alike."""
+    rng = np.random.default_rng([61, seed])
+    blank = Linear(8).sample(60, 50, rng)
+    blank[rng.random(60) < 0.3] = 0.0
+    dead = np.maximum(Linear(8).sample(60, 50, rng), 0)
+    dead[:, :5] = 0.2
+    rates = np.exp(rng.standard_normal((300, 2)) @ rng.standard_normal((2, 200)) - 3)
+    counts = rng.poisson(rates).astype(float)
+    codes = rng.standard_normal((300, 30)) * (rng.random((300, 30)) < 0.04)
+    sparse = codes @ rng.standard_normal((30, 60))
+    line = Linear(1).sample(300, 40, rng)
+    for x in (blank, dead, counts, 1.0 * (counts > 0), sparse, line):
+        assert about(x, center=True) == ""
+
+
+def test_copies_far_apart_in_a_large_matrix():
+    x = Linear(9).sample(1500, 30, random_state=4)
+    assert "1500 of 3000 rows are exact copies" in about(np.vstack([x, x]))
+    near = x + 0.01 * np.random.default_rng(5).standard_normal(x.shape)
+    assert "rows are nearly copies" in about(np.vstack([x, near]))
 
 
 def test_dominant_units():
