@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['SAMPLED', 'LOOKED', 'SHOWN', 'MEAN_SHARE', 'GAIN', 'NEAR', 'CHANCE', 'ALIKE', 'FEW_UNITS', 'FEW_SHARE', 'FEW_CARRY',
-           'FEW_OF', 'data_notes', 'design_notes', 'column_notes', 'above_one', 'lost_notes', 'moment_notes',
-           'dominant_units', 'diagnose']
+           'FEW_OF', 'SMALL_CARRY', 'SMALL_OF', 'AN_ORDER', 'EVEN', 'MANY', 'data_notes', 'design_notes',
+           'column_notes', 'above_one', 'lost_notes', 'moment_notes', 'dominant_units', 'rare_note', 'even_note',
+           'diagnose']
 
 # %% ../nbs/97_diagnostics.ipynb #1f2838c3
 import itertools
@@ -17,7 +18,7 @@ from scipy.special import bdtrc
 from .engine.arrays import to_numpy
 from .engine.reduction import Design, Side
 from .engine.sources import Source
-from .errors import USABLE_ERROR, unit_parts
+from .errors import USABLE_ERROR, unit_count, unit_parts
 
 # %% ../nbs/97_diagnostics.ipynb #d1040e18
 SAMPLED = 512  # rows and columns that are looked at
@@ -369,6 +370,7 @@ def moment_notes(
 # %% ../nbs/97_diagnostics.ipynb #6f3375ea
 FEW_UNITS, FEW_SHARE = 3, 0.01  # a few: three rows, or one in a hundred
 FEW_CARRY, FEW_OF = 0.65, 40  # part of the variance that is too much for them; of how many
+SMALL_CARRY, SMALL_OF = 0.75, 8  # the same for as large a share of less than 40; at least
 
 
 def dominant_units(
@@ -378,22 +380,76 @@ def dominant_units(
     "A sentence, if a few units carry most of the variance of some order."
     parts = unit_parts(axis)
     parts = parts[np.isfinite(parts).all(axis=1)]
-    count, few = parts.shape[1], max(FEW_UNITS, math.ceil(FEW_SHARE * parts.shape[1]))
+    count, small = parts.shape[1], parts.shape[1] < FEW_OF
+    few = max(FEW_UNITS, math.ceil(FEW_SHARE * count))
+    few = math.ceil(FEW_UNITS * count / FEW_OF) if small else few
     size = abs(parts).max(axis=1, initial=0.0)
     parts = parts[size > 0] / size[size > 0][:, None]
-    if count < FEW_OF or axis.stands_for is not None or not len(parts):
+    if count < SMALL_OF or axis.stands_for is not None or not len(parts):
         return None
     squares = parts**2 / (parts**2).sum(axis=1, keepdims=True)
     order = np.argsort(-squares, axis=1)[:, :few]
     shares = np.take_along_axis(squares, order, axis=1).sum(axis=1)
     worst = shares.argmax()
-    if shares[worst] < FEW_CARRY:
+    if shares[worst] < (SMALL_CARRY if small else FEW_CARRY):
         return None
     return (
         f"{few} of {count} {name} carry {shares[worst]:.0%} of the variance that is due to "
         f"{name} (numbers {_named(order[worst])}): others like them may be missing, and "
         "the errors too small; look at these"
     )
+
+# %% ../nbs/97_diagnostics.ipynb #12923424
+AN_ORDER = 25  # units for each order, from which the doubt about rare kinds is not said
+
+
+def rare_note(
+    counts: dict,  # kind of unit -> how many were drawn
+    orders: np.ndarray,  # of the moments that can be used
+) -> list[str]:
+    "A doubt about kinds of inputs or features that may be missing."
+    few = {kind: N for kind, N in counts.items() if N < AN_ORDER * max(orders, default=0)}
+    if not few:
+        return []
+    least = min(few.values())
+    which = ", ".join(f"m({n})" for n in np.unique(orders) if least < AN_ORDER * n)
+    rests = " and ".join(f"{N} {kind}" for kind, N in few.items())
+    return [
+        f"{which}: of {rests}, a kind that makes up less than one in {max(least // 3, 1)} "
+        "may be missing; if it is strong, neither the value nor the error can tell"
+    ]
+
+# %% ../nbs/97_diagnostics.ipynb #89771894
+EVEN, MANY = 1.5, 40  # variance of influences over that of their noise; units from which
+
+
+def _differ(x):
+    "Variance of the influences of rows on m(2), over what chance makes of it."
+    P, Q = x.shape
+    C, squares = x.T @ x, x**2
+    np.fill_diagonal(C, 0)
+    own = squares * (squares.sum(1, keepdims=True) - squares)
+    g = x * (x @ C) - own
+    noise = 4 * g.var(1, ddof=1) / Q
+    return g.mean(1).var(ddof=1) / (noise.mean() or 1.0)
+
+
+def even_note(
+    source: Source,  # what was measured
+    center: bool,  # whether the mean is removed
+) -> list[str]:
+    "A doubt about errors that are too large, because rows and columns are all alike."
+    T, P, Q = source.shape
+    if min(P, Q) < MANY:
+        return []
+    x = _mean_trial(to_numpy(source.held(_sampled(P)))[:, :, _sampled(Q)])[0]
+    x = x - center * x.mean(0)
+    if max(_differ(x), _differ(x.T)) > EVEN:
+        return []
+    return [
+        "inputs differ from each other hardly more than by chance, and features too: the "
+        "errors are then too large, by up to a factor of two"
+    ]
 
 # %% ../nbs/97_diagnostics.ipynb #5eab2809
 def diagnose(
@@ -431,11 +487,20 @@ def diagnose(
     own = np.array([len(set(word)) == 1 for word in estimate.words])  # others may vanish
     mine = [label for label, good in zip(labels, own) if good]
     notes += moment_notes(mine, values[own], stderr[own], estimate.usable[own])
+    sides, axes = _sides(systems, design), estimate.axes
+    if single:
+        drawn = {k: unit_count(axes[k]) for k in sides if k in axes}
+        drawn = {k: N for k, N in drawn.items() if sides[k].population != N}
+        notes += rare_note(drawn, estimate.orders[estimate.usable])
+        plain = all(known is None for side in sides.values() for known in side)
+        if plain and estimate.usable[1:2].all():
+            notes += even_note(systems[estimate.words[0][0]].source, design.center)
     size = abs(np.nan_to_num(values))
     real = (stderr > 1e-9 * size) & (stderr < size)  # neither rounding nor noise
-    for kind, side in _sides(systems, design).items():
-        if kind in estimate.axes and real.any():
-            axis, what = estimate.axes[kind], kind
+    real |= (stderr > 1e-9 * size) & (estimate.orders == 1)  # of one neuron: as large
+    for kind, side in sides.items():
+        if kind in axes and real.any():
+            axis, what = axes[kind], kind
             what = what if side.groups is None else f"groups of {what}"
             note = dominant_units(axis._replace(deviations=axis.deviations[real]), what)
             notes += [note] if note else []

@@ -8,7 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from spectral_moments import Linear, Stream, estimate
-from spectral_moments.diagnostics import data_notes, dominant_units, moment_notes
+from spectral_moments.diagnostics import (
+    data_notes,
+    dominant_units,
+    moment_notes,
+    rare_note,
+)
 from spectral_moments.engine.reduction import Axis, Side
 from spectral_moments.engine.sources import open_source
 from spectral_moments.errors import usable
@@ -79,9 +84,9 @@ def test_a_trial_that_came_twice(T):
     trials[:, 5] = np.nan
     assert about(trials) == ""
     trials[T - 1] = trials[1]
-    assert about(trials) == f"trial {T - 1} is a copy of trial 1, whose noise it brings " + (
-        "back: drop it"
-    )
+    assert about(
+        trials
+    ) == f"trial {T - 1} is a copy of trial 1, whose noise it brings " + ("back: drop it")
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -120,7 +125,10 @@ def test_dominant_units():
     assert "10 of 1000 features" in note and ", ...)" in note
     for size in (1e-200, 1e200):  # no square leaves the range
         assert dominant_units(Axis(size * even)) is not None
-    assert dominant_units(Axis(even[:, :30])) is None  # too few to tell
+    assert dominant_units(Axis(even[:, :7])) is None  # too few to tell
+    note = dominant_units(Axis(even[:, :20]))
+    assert note.startswith("2 of 20 inputs carry 9") and "(numbers 5, " in note
+    assert dominant_units(Axis(rng.standard_normal((2, 20)))) is None
     assert dominant_units(Axis(even, np.full(200, 9.0))) is None  # a sample of them
     assert dominant_units(Axis(np.full((1, 60), np.nan))) is None
     assert dominant_units(Axis(np.zeros((2, 60)))) is None
@@ -134,6 +142,43 @@ def test_what_is_known_is_not_doubted():
     carried = lambda **options: [x for x in notes(**options) if "features carry" in x]
     assert "(numbers 7," in carried()[0]
     assert carried(population=(None, 80)) == []
+
+
+@pytest.mark.parametrize("gain", [20.0, 200.0, 2000.0])
+@pytest.mark.parametrize("shape", [(24, 30), (50, 70)])
+def test_one_neuron_far_larger_than_the_others(shape, gain):
+    phi = Linear(6).sample(*shape, random_state=8)
+    phi[:, 11] *= gain
+    notes = estimate(phi, 3).notes
+    assert any("features carry" in x and "(numbers 11" in x for x in notes)
+
+
+def test_kinds_that_may_be_missing():
+    """The strong inputs, one in twenty, are in none of these thirty."""
+    for seed in (4, 5, 6):
+        phi = Linear(5).sample(30, 90, random_state=seed)
+        (note,) = [x for x in estimate(phi, 3).notes if "may be missing" in x]
+        assert note.startswith("m(2)") and "of 30 inputs, a kind" in note
+        assert "one in 10" in note
+        finite = estimate(phi, 3, population=(30, None)).notes
+        assert not any("may be missing" in x for x in finite)
+    assert rare_note({"inputs": 100, "features": 100}, np.array([1, 2, 3, 4])) == []
+    assert rare_note({"inputs": 20}, np.array([], dtype=int)) == []
+    (note,) = rare_note({"inputs": 60, "features": 74}, np.array([1, 2, 3]))
+    assert note.startswith("m(3): of 60 inputs and 74 features, a kind that makes up less")
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_errors_that_are_too_large(seed):
+    rng = np.random.default_rng([62, seed])
+    x, w = rng.standard_normal((2, 150, 4))
+    x, w = (y / np.linalg.norm(y, axis=1, keepdims=True) for y in (x, w))
+    tuning = np.exp(3 * x @ w.T)  # curves of one shape, on a sphere
+    note = "hardly more than by chance"
+    assert any(note in y for y in estimate(tuning, 2).notes)
+    uneven = tuning * np.exp(0.5 * rng.standard_normal((150, 1)))
+    for phi in (uneven, uneven.T, Linear(6).sample(80, 100, rng)):
+        assert not any(note in y for y in estimate(phi, 2).notes)
 
 
 LABELS = [f"m({n})" for n in range(1, 9)]
