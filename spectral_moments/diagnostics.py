@@ -408,7 +408,8 @@ def rare_note(
     orders: np.ndarray,  # of the moments that can be used
 ) -> list[str]:
     "A doubt about kinds of inputs or features that may be missing."
-    few = {kind: N for kind, N in counts.items() if N < AN_ORDER * max(orders, default=0)}
+    enough = AN_ORDER * max(orders, default=0)
+    few = {kind: N for kind, N in counts.items() if enough > N}
     if not few:
         return []
     least = min(few.values())
@@ -488,9 +489,10 @@ def diagnose(
     mine = [label for label, good in zip(labels, own) if good]
     notes += moment_notes(mine, values[own], stderr[own], estimate.usable[own])
     sides, axes = _sides(systems, design), estimate.axes
+    what = {k: k if s.groups is None else f"groups of {k}" for k, s in sides.items()}
     if single:
         drawn = {k: unit_count(axes[k]) for k in sides if k in axes}
-        drawn = {k: N for k, N in drawn.items() if sides[k].population != N}
+        drawn = {what[k]: N for k, N in drawn.items() if sides[k].population != N}
         notes += rare_note(drawn, estimate.orders[estimate.usable])
         plain = all(known is None for side in sides.values() for known in side)
         if plain and estimate.usable[1:2].all():
@@ -498,10 +500,9 @@ def diagnose(
     size = abs(np.nan_to_num(values))
     real = (stderr > 1e-9 * size) & (stderr < size)  # neither rounding nor noise
     real |= (stderr > 1e-9 * size) & (estimate.orders == 1)  # of one neuron: as large
-    for kind, side in sides.items():
-        if kind in axes and real.any():
-            axis, what = axes[kind], kind
-            what = what if side.groups is None else f"groups of {what}"
-            note = dominant_units(axis._replace(deviations=axis.deviations[real]), what)
+    for kind in sides if real.any() else ():
+        if kind in axes:
+            axis = axes[kind]._replace(deviations=axes[kind].deviations[real])
+            note = dominant_units(axis, what[kind])
             notes += [note] if note else []
     return notes

@@ -128,28 +128,8 @@ def measure(
             axes = literal_axes(systems, tuple(words), names, design, found)
             axes |= trial_axis(systems, tuple(words), design, found)
     found = found._replace(axes=found.axes | axes if stderr else {})
-    settings = _settings(systems, design, method, n_permutations, random_state)
+    settings = dict(method=method, n_permutations=n_permutations, seed=random_state)
     return answer(found, systems, design, words, names, settings, lost=lost)
-
-
-def _settings(systems, design, method, n_permutations, random_state):
-    "Everything that was used, ready for JSON."
-    sides = {"inputs": design.rows} | {s.space: s.columns for s in systems.values()}
-    units = design.units(systems)
-    of_all = lambda given: {kind: x for kind, x in given.items() if x is not None} or None
-    drawn = isinstance(random_state, np.random.Generator)
-    return dict(
-        center=design.center,
-        groups=of_all(
-            {k: units[k].count for k, s in sides.items() if s.groups is not None}
-        ),
-        population=of_all({kind: side.population for kind, side in sides.items()}),
-        weights=[kind for kind, side in sides.items() if side.weights is not None] or None,
-        noise=of_all({name: s.noise and s.noise.law for name, s in systems.items()}),
-        method=method,
-        n_permutations=n_permutations,
-        seed="of a generator" if drawn or random_state is None else int(random_state),
-    )
 
 # %% ../nbs/11_estimation.ipynb #bb3a4a5b
 def _values(

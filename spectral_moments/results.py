@@ -285,7 +285,7 @@ class Estimate:
         P: int,  # number of inputs
         Q: int,  # number of features
     ):  # `Forecast`: low, middle and high, arrays over words; NaN without errors
-        "Standard errors to expect of a matrix of another size, and how well they are known."
+        "Standard errors to expect of a matrix of another size, and their range."
         variance, unknown = 0.0, np.full(len(self.values), np.nan)
         for name, size, now in zip(("inputs", "features"), (P, Q), self.shape[1:]):
             if name not in self.axes:
@@ -422,6 +422,7 @@ class Estimate:
         used += [f"{law} noise of {name}" for name, law in known.get("noise", {}).items()]
         wording = dict(method="method {}")
         wording |= dict(n_permutations="{} permutations", seed="seed {}")
+        wording |= dict(version="version {}")
         used += [text.format(known[key]) for key, text in wording.items() if key in known]
         return used
 
@@ -499,13 +500,32 @@ def values_in_units(
     return found, np.isnan(found) & ~np.isnan(values)
 
 
+def _used(systems, design, axes, settings):
+    "Everything that was used, ready for JSON."
+    sides = {"inputs": design.rows} | {s.space: s.columns for s in systems.values()}
+    units = {kind: of.count for kind, of in design.units(systems).items()}
+    units |= {kind: errors.unit_count(x) for kind, x in axes.items() if kind in units}
+    of_all = lambda given: {kind: x for kind, x in given.items() if x is not None} or None
+    used = dict(
+        center=design.center,
+        groups=of_all({k: units[k] for k, s in sides.items() if s.groups is not None}),
+        population=of_all({kind: side.population for kind, side in sides.items()}),
+        weights=[kind for kind, side in sides.items() if side.weights is not None] or None,
+        noise=of_all({name: s.noise and s.noise.law for name, s in systems.items()}),
+    )
+    seed = settings["seed"]
+    drawn = seed is None or isinstance(seed, np.random.Generator)
+    seed = "of a generator" if drawn else int(seed)
+    return used | settings | dict(seed=seed, version=__version__)
+
+
 def answer(
     found: Reduced,  # values and deviations in the units of the sources
     systems: dict,  # name -> `System`
     design: Design,  # what is known of the rows
     words: list,  # of each value
     methods: list,  # the method that gave each
-    settings: dict,  # everything that was used
+    settings: dict,  # what was used besides: method, n_permutations, seed
     *,
     shapes: dict = None,  # system -> (T, P, Q); None: those of the sources
     lost: np.ndarray = False,  # which words all cycles lost to rounding
@@ -520,7 +540,7 @@ def answer(
         for name, axis in found.axes.items()
     }
     shapes = shapes or {name: system.source.shape for name, system in systems.items()}
-    settings = dict(settings, version=__version__)
+    settings = _used(systems, design, axes, settings)
     result = Estimate(values, axes, list(words), shapes, methods, settings)
     why = dict(rounding=lost & np.ones(len(words), dtype=bool), beyond=beyond)
     doubts = diagnose(systems, design, result, ordered=ordered, **why)

@@ -4,8 +4,8 @@ Writes results/dimension.json, a table of the chapter on error bars. *Reciprocal
 `Estimate.dimension`: the jackknife of 1/D, the interval there, mapped back. *Divided* is
 D / (1 + delta), delta the jackknife's relative bias of D, with an interval on the scale of
 the logarithm. *Plain* is m(1)^2/m(2) as it is, with the interval of the first. Eight
-processes, three sizes, one noisy matrix or two noisy trials; the rule is chosen on the draws
-of the first seed and confirmed on those of the second. About ten minutes on one core.
+processes, three sizes, one matrix or two noisy trials; chosen on one set of draws and
+confirmed on another. Some five minutes on one core.
 """
 
 import math

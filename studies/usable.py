@@ -4,9 +4,9 @@ Writes results/usable.json, a table of the chapter on error bars. An order is us
 relative standard error is below one half. That selects: where strong rows are rare, the
 matrices without one have the smallest errors and are the most wrong. Stored for each order:
 how often it is usable, how often the interval holds the truth then, and which of the misses
-carry a note, before (a few of at least 40 units carry the error) and after (at any size, and
-where a rare kind may be missing). Also how often the range of `expected_stderr` holds the
-spread at another size. Five minutes on one core.
+carry a note, before (a few of at least 40 units carry the error) and after (at any size,
+and where a rare kind may be missing). Also how often the range of `expected_stderr` holds
+the spread at another size. Five minutes on one core.
 """
 
 import warnings
