@@ -23,7 +23,7 @@ PROCESSES = ("linear 5", "linear 20", "power law 1", "power law 0.7", "sparse la
 PROCESSES += ("t5 rows", "strong rows", "tuning")
 SIZES = {"25 x 40": (25, 40), "60 x 80": (60, 80), "120 x 160": (120, 160)}
 CASES = {"one matrix": (1, 0.0), "two trials": (2, 1.0)}  # trials, noise over signal
-SETTINGS = {"n_matrices": 100, "processes": PROCESSES, "sizes": SIZES, "cases": CASES}
+SETTINGS = {"n_matrices": 60, "processes": PROCESSES, "sizes": SIZES, "cases": CASES}
 
 
 def divided(est):

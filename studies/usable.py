@@ -90,7 +90,7 @@ PROCESSES = {
     "tuning": Tuning(),
 }
 SIZES = {"30 x 40": (30, 40), "60 x 80": (60, 80), "120 x 160": (120, 160)}
-SETTINGS = {"n_max": N_MAX, "n_matrices": 200, "processes": list(PROCESSES), "sizes": SIZES}
+SETTINGS = {"n_max": N_MAX, "n_matrices": 100, "processes": list(PROCESSES), "sizes": SIZES}
 
 
 def noted_before(est):
