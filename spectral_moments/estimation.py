@@ -31,9 +31,9 @@ from spectral_moments.engine.choice import (
     reduce_planned,
     trial_axis,
 )
-from .engine.reduction import FAMILIES, Design, System, reduce
+from .engine.reduction import FAMILIES, reduce
 from .engine.sources import Recording, open_source
-from .engine.systems import open_systems
+from .engine.systems import Design, System, open_design
 from .errors import axis_error
 from spectral_moments.results import (
     Estimate,
@@ -70,7 +70,7 @@ def estimate(
     progress: bool = False,  # show a tqdm progress bar
 ) -> Estimate:
     "Spectral moments of the operator behind a matrix, with errors: print(estimate(phi))."
-    systems, design = open_systems(
+    design = open_design(
         {"phi": phi},
         center=center,
         population=population,
@@ -81,11 +81,9 @@ def estimate(
         trials=trials,
         noise=noise,
     )
-    n_max = check_order(n_max, systems["phi"].source.shape)
     return measure(
-        systems,
-        power_words(n_max),
         design,
+        power_words(check_order(n_max, tuple(design.lengths.values()))),
         method=method,
         n_permutations=n_permutations,
         stderr=stderr,
@@ -96,9 +94,8 @@ def estimate(
 
 
 def measure(
-    systems: dict,  # name -> `System`, all with the same rows
+    design: Design,  # what was measured, and what is known of it
     words: list,  # of names of systems, the shorter ones first
-    design: Design,  # what is known of the rows
     *,
     method: str = "auto",  # as for `estimate`
     n_permutations: int = None,  # likewise
@@ -112,42 +109,41 @@ def measure(
     rng, n_jobs = check_random_state(random_state), check_n_jobs(n_jobs)
     if n_permutations is not None:
         n_permutations = check_count(n_permutations, "n_permutations", least=0)
-    way = plan(systems, tuple(words), method, design, n_permutations)
+    words = tuple(words)
+    way = plan(design, words, method, n_permutations)
     families = [FAMILIES[name] for name in way.names]
     stderr = stderr and all(family.honest for family in families)
-    backends = {system.source.backend for system in systems.values()}
-    exact = stderr and all(backends <= {*family.backward} for family in families)
+    exact = stderr and all(design.backends <= {*family.backward} for family in families)
     with progress_bar(progress, None) as bar:
         axes, errors = {}, None
         if stderr and not exact:  # only one system has families that are not
-            axes = axes_from_sample(systems["phi"], len(words), design)
+            axes = axes_from_sample(design, len(words))
             errors = np.hypot.reduce([axis_error(x) for x in axes.values()])
         options = dict(rng=rng, n_jobs=n_jobs, advance=bar.update, replicates=exact)
-        found, names, lost = reduce_planned(systems, way, design, errors, **options)
+        found, names, lost = reduce_planned(design, way, errors, **options)
         if exact:
-            axes = literal_axes(systems, tuple(words), names, design, found)
-            axes |= trial_axis(systems, tuple(words), design, found)
+            axes = literal_axes(design, words, names, found)
+            axes |= trial_axis(design, words, found)
     found = found._replace(axes=found.axes | axes if stderr else {})
     settings = dict(method=method, n_permutations=n_permutations, seed=random_state)
-    return answer(found, systems, design, words, names, settings, lost=lost)
+    return answer(found, design, words, names, settings, lost=lost)
 
 # %% ../nbs/11_estimation.ipynb #bb3a4a5b
-def _values(
-    phi, name, n_max, design=Design(), *, gradient=False, progress=False, **options
-):
+def _values(phi, name, n_max, center=False, *, gradient=False, progress=False, **options):
     "Estimates of one family, as an array; what is worth nothing is NaN, with a warning."
     source = open_source(phi)
     words = tuple(power_words(check_order(n_max, source.shape[1:])))
-    plan({"phi": System(source)}, words, name, design)
+    design = Design({"phi": System(source)}, center)
+    plan(design, words, name)
     options["rng"] = check_random_state(options.pop("random_state", 0))
     given = replace(source, trials=tensor_trials(phi)) if gradient else source
+    given = Design({"phi": System(given)}, center)
     with progress_bar(progress, None) as bar:
-        systems = {"phi": System(given)}
-        found = reduce(systems, words, name, design, advance=bar.update, **options)
-    numbers, systems = to_numpy(found.values).copy(), {"phi": System(source)}
-    lost = lost_words(found._replace(values=numbers), systems, words, design.center)
+        found = reduce(given, words, name, advance=bar.update, **options)
+    numbers = to_numpy(found.values).copy()
+    lost = lost_words(found._replace(values=numbers), design, words)
     numbers[lost] = math.nan
-    values, beyond = values_in_units(numbers, words, systems)
+    values, beyond = values_in_units(numbers, words, design.systems)
     unseen = np.isnan(numbers) & ~lost
     orders = ((np.flatnonzero(where) + 1).tolist() for where in (lost, beyond, unseen))
     warn_all(lost_notes(*orders, replaced=False), 4)
@@ -209,13 +205,13 @@ def all_cycles(
     center: bool = False,  # whether the mean over inputs is removed
 ):  # array whose entry n - 1 estimates m(n); a tensor with gradients if `phi` is one
     "Mean over all cycles with distinct rows and columns: unbiased, of least variance."
-    design = Design(check_flag(center, "center"))
+    center = check_flag(center, "center")
     if backend(phi) != "torch":
-        return _values(phi, "all_cycles", n_max, design, runs=None)
+        return _values(phi, "all_cycles", n_max, center, runs=None)
     import torch
 
     gradient = phi.requires_grad and torch.is_grad_enabled()
-    values = _values(phi, "all_cycles", n_max, design, runs=None, gradient=gradient)
+    values = _values(phi, "all_cycles", n_max, center, runs=None, gradient=gradient)
     return torch.as_tensor(values, device=phi.device)
 
 

@@ -8,7 +8,7 @@ __all__ = ['Data', 'kept', 'mean_of_halves', 'gram_weights', 'PermutationTest', 
 # %% ../nbs/40_permutation.ipynb #d1a00004
 import itertools
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
@@ -20,8 +20,9 @@ from spectral_moments.checks import (
     check_labels,
     check_random_state,
 )
-from .engine.arrays import library, to_numpy
-from .engine.reduction import Design, trial_splits
+from .engine.arrays import to_numpy
+from .engine.reduction import trial_splits
+from .engine.systems import Design
 from .estimation import measure
 from .results import Estimate, Quantity, html_table, text_table
 
@@ -29,8 +30,7 @@ from .results import Estimate, Quantity, html_table, text_table
 class Data(NamedTuple):
     "What was measured, opened and checked, and how to measure it again."
 
-    systems: dict  # name -> `System`
-    design: Design  # what is known of the inputs
+    design: Design  # what was measured, and what is known of it
     options: dict  # the rest of the options of `estimate`
 
     def measure(
@@ -38,38 +38,26 @@ class Data(NamedTuple):
         words: list = None,  # of names; None: all of two letters
     ) -> Estimate:
         "The traces of words."
-        words = (
-            [*itertools.combinations_with_replacement(self.systems, 2)]
-            if words is None
-            else words
-        )
-        return measure(self.systems, words, self.design, **self.options)
+        pairs = itertools.combinations_with_replacement(self.systems, 2)
+        return measure(self.design, [*pairs] if words is None else words, **self.options)
+
+    @property
+    def systems(self):
+        "What was measured, by name."
+        return self.design.systems
 
     def part(
         self,
         rows: np.ndarray,  # numbers of inputs
     ):  # `Data`
         "The same of some inputs."
-        systems = {}
-        for name, system in self.systems.items():
-            trials = system.source.trials
-            source = replace(system.source, trials=library(trials).take(trials, rows))
-            noise = system.noise and system.noise.part(0, rows)
-            systems[name] = system._replace(source=source, noise=noise)
-        side = self.design.rows
-        weights = None if side.weights is None else side.weights[rows]
-        groups = (
-            None if side.groups is None else check_labels(side.groups[rows], len(rows), "")
-        )
-        rows = side._replace(weights=weights, groups=groups)
-        return self._replace(systems=systems, design=self.design._replace(rows=rows))
+        return self._replace(design=self.design.part("inputs", rows))
 
     @property
     def units(self):
         "The number of the unit of each input: its group, or itself."
-        shape = next(iter(self.systems.values())).source.shape
-        groups = self.design.rows.groups
-        return np.arange(shape[1]) if groups is None else groups
+        of = self.design.units["inputs"]
+        return np.arange(of.size) if of.groups is None else of.groups
 
     def halves(
         self,

@@ -24,7 +24,8 @@ from scipy.special import stdtr
 from . import __version__, errors
 from .checks import ArgumentError, check_count
 from .diagnostics import diagnose
-from .engine.reduction import Axis, Design, Reduced
+from .engine.reduction import Axis, Reduced
+from .engine.systems import Design
 from .errors import SCALES, Scale
 
 # %% ../nbs/92_results.ipynb #72582395
@@ -500,18 +501,16 @@ def values_in_units(
     return found, np.isnan(found) & ~np.isnan(values)
 
 
-def _used(systems, design, axes, settings):
+def _used(design, axes, settings):
     "Everything that was used, ready for JSON."
-    sides = {"inputs": design.rows} | {s.space: s.columns for s in systems.values()}
-    units = {kind: of.count for kind, of in design.units(systems).items()}
+    units = {kind: of.count for kind, of in design.units.items()}
     units |= {kind: errors.unit_count(x) for kind, x in axes.items() if kind in units}
-    of_all = lambda given: {kind: x for kind, x in given.items() if x is not None} or None
     used = dict(
         center=design.center,
-        groups=of_all({k: units[k] for k, s in sides.items() if s.groups is not None}),
-        population=of_all({kind: side.population for kind, side in sides.items()}),
-        weights=[kind for kind, side in sides.items() if side.weights is not None] or None,
-        noise=of_all({name: s.noise and s.noise.law for name, s in systems.items()}),
+        groups={kind: units[kind] for kind in design.grouped} or None,
+        population=dict(design.population) or None,
+        weights=design.weighted or None,
+        noise={name: design.systems[name].noise.law for name in design.noisy} or None,
     )
     seed = settings["seed"]
     drawn = seed is None or isinstance(seed, np.random.Generator)
@@ -521,8 +520,7 @@ def _used(systems, design, axes, settings):
 
 def answer(
     found: Reduced,  # values and deviations in the units of the sources
-    systems: dict,  # name -> `System`
-    design: Design,  # what is known of the rows
+    design: Design,  # what was measured, and what is known of it
     words: list,  # of each value
     methods: list,  # the method that gave each
     settings: dict,  # what was used besides: method, n_permutations, seed
@@ -533,6 +531,7 @@ def answer(
     notes: list = (),  # doubts that are known already
 ):  # an `Estimate`
     "The `Estimate` of a reduction, in the units of the data, with every doubt."
+    systems = design.systems
     values, beyond = values_in_units(found.values, words, systems)
     shifts = [2 * sum(systems[name].source.exponent for name in word) for word in words]
     axes = {
@@ -540,10 +539,10 @@ def answer(
         for name, axis in found.axes.items()
     }
     shapes = shapes or {name: system.source.shape for name, system in systems.items()}
-    settings = _used(systems, design, axes, settings)
+    settings = _used(design, axes, settings)
     result = Estimate(values, axes, list(words), shapes, methods, settings)
     why = dict(rounding=lost & np.ones(len(words), dtype=bool), beyond=beyond)
-    doubts = diagnose(systems, design, result, ordered=ordered, **why)
+    doubts = diagnose(design, result, ordered=ordered, **why)
     result.notes.extend([*notes, *doubts])
     return result
 

@@ -23,7 +23,7 @@ from spectral_moments.checks import (
 from .diagnostics import above_one
 from .engine.reduction import Axis
 from .engine.sources import Recording
-from .engine.systems import open_systems
+from .engine.systems import open_design
 from spectral_moments.permutation import (
     Data,
     PermutationTest,
@@ -327,7 +327,7 @@ class Alignments:
         return html_table(self._rows())
 
 # %% ../nbs/14_alignment.ipynb #d353d76f
-DOOR = {"center", "population", "groups", "column_groups"}  # options of `open_systems`
+DOOR = {"center", "population", "groups", "column_groups"}  # options of `open_design`
 DOOR |= {"row_weights", "column_weights", "trials", "noise"}
 
 
@@ -336,7 +336,7 @@ def _measured(systems, options, shared, words=None):
     shared = check_flag(shared, "shared_features")
     known = {key: value for key, value in options.items() if key in DOOR}
     rest = {key: value for key, value in options.items() if key not in DOOR}
-    data = Data(*open_systems(systems, shared=shared, **known), rest)
+    data = Data(open_design(systems, shared=shared, **known), rest)
     return data.measure(words), data
 
 

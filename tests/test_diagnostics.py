@@ -14,8 +14,9 @@ from spectral_moments.diagnostics import (
     moment_notes,
     rare_note,
 )
-from spectral_moments.engine.reduction import Axis, Side
+from spectral_moments.engine.reduction import Axis
 from spectral_moments.engine.sources import open_source
+from spectral_moments.engine.systems import Side
 from spectral_moments.errors import usable
 
 NORMAL = np.random.default_rng(17).standard_normal((60, 40))

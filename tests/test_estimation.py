@@ -6,6 +6,7 @@ import math
 import re
 import sys
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -27,8 +28,9 @@ from spectral_moments.checks import ArgumentError
 from spectral_moments.engine import choice
 from spectral_moments.engine.choice import choose
 from spectral_moments.engine.graphs import Layout, word_patterns
-from spectral_moments.engine.reduction import FAMILIES, RUNS, Axis, Design, System
+from spectral_moments.engine.reduction import FAMILIES, RUNS, Axis
 from spectral_moments.engine.sources import open_source
+from spectral_moments.engine.systems import Design, System
 from spectral_moments.results import compare, from_moments
 
 PHI = Linear(3, scale=0.3).sample(24, 30, random_state=1)
@@ -555,7 +557,7 @@ def test_refused_data():
 def test_choice_by_price(shape, n_max, names):
     words = tuple(("phi",) * n for n in range(1, n_max + 1))
     families = lambda source, **options: choose(
-        {"phi": System(source)}, words, Design(**options), walks=["increasing", "blocks"]
+        Design({"phi": System(source)}, **options), words, walks=["increasing", "blocks"]
     )
     assert families(Shaped(shape))[0] == names
     # a file is not held in one piece
@@ -573,7 +575,7 @@ class Shaped:
 
 
 def test_large_matrices_are_sketched(monkeypatch):
-    large = lambda systems, words, design, **options: (["sketched"] * len(words), None)
+    large = lambda design, words, **options: (["sketched"] * len(words), None)
     exact = uncentred(PHI, 3, method="all_cycles")
     unit = 2.0 ** (-2 * np.arange(1, 4)[:, None] * open_source(PHI).exponent)
     axes = {k: Axis(unit * axis.deviations) for k, axis in exact.axes.items()}
@@ -676,10 +678,10 @@ def test_places_agree(method, tmp_path, monkeypatch):
         np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-7)
 
 
-def _in_memory(systems, words, design, **options):
-    sources = {k: Shaped(s.source.shape, gaps=s.source.gaps) for k, s in systems.items()}
-    systems = {k: s._replace(source=sources[k]) for k, s in systems.items()}
-    return choose(systems, words, design, **options)
+def _in_memory(design, words, **options):
+    shaped = lambda source: Shaped(source.shape, gaps=source.gaps)
+    known = {k: s._replace(source=shaped(s.source)) for k, s in design.systems.items()}
+    return choose(replace(design, systems=known), words, **options)
 
 
 @pytest.mark.parametrize("center", [False, True])

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import spectral_moments as sm
-from spectral_moments.engine.reduction import Design, Side, System, reduce
+from spectral_moments.engine.reduction import reduce
 from spectral_moments.engine.sources import Noise, Source
+from spectral_moments.engine.systems import Design, Side, System
 
 # --- exactly ------------------------------------------------------------------------------
 
@@ -42,7 +43,7 @@ def expected(statistic, mu, law, spread, degree):
     return total
 
 
-def values(x, words, design, *, noise=None, columns=None, other=None):
+def values(x, words, known, *, noise=None, columns=None, other=None):
     "All cycles of words over phi, and over psi, which has no noise."
     source = Source(x[None], 0, bool(np.isnan(x).any()))
     systems = {"phi": System(source, columns or Side())}
@@ -51,7 +52,7 @@ def values(x, words, design, *, noise=None, columns=None, other=None):
         name = "features of {}".format
         systems["phi"] = systems["phi"]._replace(space=name("phi"))
         systems["psi"] = System(Source(other[None]), Side(), name("psi"))
-    return reduce(systems, tuple(words), "all_cycles", design, rng=None).values
+    return reduce(Design(systems, **known), tuple(words), "all_cycles", rng=None).values
 
 
 def powers(n):
@@ -119,7 +120,7 @@ def test_exact(case, law):
     "The mean over the noise is the estimate without noise, to the last digit."
     shape, n, degree, count, options = CASES[case]
     options = dict(options)
-    design = Design(options.pop("center", False), options.pop("rows", Side()))
+    known = {key: options.pop(key) for key in ("center", "rows") if key in options}
     mu, where = some(shape, count)
     if law == "gaussian":
         spread = np.where(where, np.linspace(0.5, 2, mu.size).reshape(shape), 0.0)
@@ -128,7 +129,7 @@ def test_exact(case, law):
         mu, spread, noise = np.where(where, mu, 0.0), None, Noise("poisson")
     else:
         mu, spread, noise = np.where(where, mu, 0.0), 7.0, Noise("binomial", 7)
-    of = lambda x, **law: values(x, powers(n), design, **law, **options)
+    of = lambda x, **law: values(x, powers(n), known, **law, **options)
     clean = of(mu)
     found = expected(lambda x: of(x, noise=noise), mu, law, spread, degree)
     size = np.maximum(abs(clean), 1e-2)
@@ -152,7 +153,7 @@ def test_exact_words_and_gaps(center, population, gap):
     other = np.random.default_rng(1).standard_normal((6, 2))
     spread = np.where(where, 1.5, 0.0)
     options = dict(other=other, columns=Side(population=population))
-    of = lambda x, **law: values(x, words, Design(center), **options, **law)
+    of = lambda x, **law: values(x, words, dict(center=center), **options, **law)
     clean, noise, degree = of(mu), Noise("gaussian", spread), 4 if population else 2
     found = expected(lambda x: of(x, noise=noise), mu, "gaussian", spread, degree)
     np.testing.assert_allclose(found, clean, rtol=1e-9)

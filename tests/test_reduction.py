@@ -10,15 +10,12 @@ import pytest
 import spectral_moments as sm
 from spectral_moments.engine.reduction import (
     FAMILIES,
-    PLAIN,
-    Design,
-    Side,
-    System,
     draw_views,
     reduce,
     trial_splits,
 )
 from spectral_moments.engine.sources import Source, open_source
+from spectral_moments.engine.systems import Design, Side, System
 from spectral_moments.processes import Discrete
 from spectral_moments.teaching.cycles import mean_over_increasing
 
@@ -83,18 +80,19 @@ def weights_of(size):
     return np.array([1.0, 0.4, 0.7, 0.9, 0.2, 0.0][:size])
 
 
-def reduced(source, name, n_max, design=PLAIN, columns=NONE, **options):
+def reduced(source, name, n_max, known=None, columns=NONE, **options):
     "Moments of one system."
     words = tuple(("phi",) * n for n in range(1, n_max + 1))
-    return reduce({"phi": System(source, columns)}, words, name, design, **options)
+    design = Design({"phi": System(source, columns)}, **(known or {}))
+    return reduce(design, words, name, **options)
 
 
 def run(name, trials, n_max, *, gaps=None, seed=0, columns=NONE, **options):
     "One family in one view, drawn with a seed that does not depend on the data."
     x = trials if gaps is None else np.where(gaps, np.nan, trials)
     source = Source(np.ascontiguousarray(x), 0, gaps is not None)
-    rng, design = np.random.default_rng(seed), Design(**options)
-    return reduced(source, name, n_max, design, columns, rng=rng).values
+    rng = np.random.default_rng(seed)
+    return reduced(source, name, n_max, options, columns, rng=rng).values
 
 
 # --- exactly unbiased ---------------------------------------------------------------------
@@ -246,10 +244,10 @@ def test_splits_of_three_and_four_are_all_of_them():
         assert len({frozenset(map(frozenset, split)) for split in found}) == 3
 
 
-def drawn(shape, rng, design=PLAIN, **options):
+def drawn(shape, rng, rows=NONE, **options):
     "A view of one system."
     systems = {"phi": System(Source(np.zeros((1, *shape))))}
-    return draw_views(systems, rng, design, **options)["phi"]
+    return draw_views(Design(systems, rows=rows), rng, **options)["phi"]
 
 
 def test_views_are_drawn_as_asked():
@@ -262,13 +260,13 @@ def test_views_are_drawn_as_asked():
     paired = drawn((5, 4), rng, paired=True)
     assert len({*paired.rows, *paired.partners}) == 4
     groups = np.array([2, 0, 1, 0, 2, 2, 3, 3, 3])
-    design = Design(rows=Side(groups=groups))
-    view = drawn((9, 4), rng, design, paired=True, blocked=True)
+    rows = Side(groups=groups)
+    view = drawn((9, 4), rng, rows, paired=True, blocked=True)
     assert (groups[view.rows] != groups[view.partners]).all()
     assert len({*view.rows, *view.partners}) == 2 * len(view.rows)
     for a, b in zip(view.row_edges, view.row_edges[1:]):
         assert len({*groups[view.rows[a:b]]}) == len({*groups[view.partners[a:b]]}) == 1
-    view = drawn((9, 4), rng, design, blocked=True)
+    view = drawn((9, 4), rng, rows, blocked=True)
     assert sorted(view.rows) == list(range(9)) and len(view.row_edges) == 5
 
 
@@ -320,7 +318,7 @@ def test_zero_weight_is_an_absent_row():
     x = rng.standard_normal((1, 8, 7))
     w = np.array([1, 1, 0, 1, 1, 0, 1, 1.0])
     for name in ("all_cycles", "increasing"):
-        value = reduced(Source(x), name, 3, Design(rows=Side(w)), runs=0, rng=rng).values
+        value = reduced(Source(x), name, 3, dict(rows=Side(w)), runs=0, rng=rng).values
         fewer = reduced(Source(x[:, w > 0]), name, 3, runs=0, rng=rng).values
         np.testing.assert_allclose(value, fewer, rtol=1e-10)
 
@@ -353,8 +351,7 @@ def in_file(x, tmp_path):
 def agree(source, other, name, **options):
     "The same values and the same replicates from two places."
     asked = lambda: dict(replicates=True, rng=np.random.default_rng(8))
-    design = Design(**options)
-    one, two = (reduced(s, name, 2, design, **asked()) for s in (source, other))
+    one, two = (reduced(s, name, 2, options, **asked()) for s in (source, other))
     np.testing.assert_allclose(two.values, one.values, rtol=1e-9)
     assert FAMILIES[name].honest or "inputs" not in one.axes
     for side in {"inputs", "features"} & {*one.axes} & {*two.axes}:  # not on a cluster

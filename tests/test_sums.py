@@ -9,7 +9,8 @@ from spectral_moments import estimate
 from spectral_moments.engine import choice, reduction, sums
 from spectral_moments.engine.arrays import map_parts
 from spectral_moments.engine.sums import cut_rows, kept_pairs
-from spectral_moments.estimation import measure, open_systems
+from spectral_moments.engine.systems import open_design
+from spectral_moments.estimation import measure
 
 da = pytest.importorskip("dask.array")
 
@@ -54,8 +55,8 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_sums_equal_all_cycles(small, case, center):
     data, options = CASES[case]
-    systems, design = open_systems({"phi": data}, center=center, **options)
-    most = int(reduction.reach(systems, "sums", design))
+    design = open_design({"phi": data}, center=center, **options)
+    most = int(reduction.reach(design, "sums"))
     for n in range(1, most + 1):
         found, expected = (
             estimate(data, n, method=name, center=center, **options)
@@ -73,10 +74,10 @@ def test_sums_equal_all_cycles(small, case, center):
 @pytest.mark.parametrize("options", [{}, dict(groups=GROUPS), dict(population={"b": 20})])
 def test_words(small, options, center):
     other = PHI[:, :6] + RNG.standard_normal((P, 6))
-    systems, design = open_systems({"a": TRIALS, "b": other}, center=center, **options)
+    design = open_design({"a": TRIALS, "b": other}, center=center, **options)
     words = [("a", "b"), ("a", "a")]
     words += [] if center else [("a", "b", "b")]
-    found, expected = (measure(systems, words, design, method=name) for name in METHODS)
+    found, expected = (measure(design, words, method=name) for name in METHODS)
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-10)
     np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-10)
 
@@ -143,13 +144,13 @@ def test_kept_rows_are_unbiased_and_tell_their_noise(monkeypatch):
     monkeypatch.setattr(sums, "KEPT", 60)
     phi = MANY[:700] + 1.0
     exact = estimate(phi, 3, method="all_cycles", stderr=False).values[2]
-    systems, design = open_systems({"phi": phi})
-    known, _ = reduction.layout(systems, design)
-    views = reduction.draw_views(systems, RNG, design, halves={1: None})
+    design = open_design({"phi": phi})
+    systems = design.systems
+    views = reduction.draw_views(design, RNG, halves={1: None})
     words = tuple(("phi",) * n for n in (1, 2, 3))
     found, noise = [], []
     for seed in range(40):
-        options = dict(layout=known, units=design.units(systems), replicates=True)
+        options = dict(layout=design.layout, units=design.units, replicates=True)
         options["rng"] = np.random.default_rng(seed)
         means = sums.summed_means(systems, views, words, **options)
         found.append(means.values[2] * 4.0 ** (3 * systems["phi"].source.exponent))

@@ -189,3 +189,20 @@ def test_smoothed_noise():
     assert abs(noise.var() - 1) < 0.05
     assert abs((noise[..., 5:] * noise[..., :-5]).mean()) < 0.03
     assert abs((noise[..., 4:] * noise[..., :-4]).mean() - 0.2) < 0.03
+
+
+@pytest.mark.parametrize(
+    ("shared", "most"), [((), 1.5), ((2,), 2.5)], ids=["entries", "rows"]
+)
+def test_errors_of_two_trials_of_a_whole_population(shared, most):
+    "Nothing but noise is drawn: the error is its spread; twice that if rows share it."
+    rng = np.random.default_rng(71)
+    signal = rng.standard_normal((24, 3)) @ rng.standard_normal((3, 16))
+    shape = [1 if axis in shared else n for axis, n in enumerate((2, 24, 16))]
+    found = [
+        sm.estimate(signal + rng.standard_normal(shape), 2, population=(24, 16))
+        for _ in range(40)
+    ]
+    spread = np.std([est.values for est in found], axis=0)
+    error = np.sqrt(np.mean([est.stderr**2 for est in found], axis=0))
+    assert (error > 0.75 * spread).all() and (error < most * spread).all()

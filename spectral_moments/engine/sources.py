@@ -299,6 +299,14 @@ class Source:
     def _scaled(self, x):
         return scaled(x, -self.exponent) if self.exponent else x
 
+    def part(self, axis, keep):
+        "The same of some rows (axis 1) or columns (axis 2)."
+        if axis == 1:
+            found = library(self.trials).take(self.trials, keep)
+        else:
+            found = self.trials[:, :, keep]
+        return replace(self, trials=found)
+
     def held(self, rows):
         "Some rows of all trials, computed if they were only planned."
         (found,) = computed(self.take(rows))

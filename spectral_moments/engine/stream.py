@@ -29,7 +29,8 @@ from .graphs import Layout, Units, means_from_sums
 from .graphs import graph_labels, prepared, word_means
 from .graphs import word_weights
 from .planner import GraphSums, Same, Seen
-from .reduction import Axis, Design, Reduced, Side, System
+from .reduction import Axis, Reduced
+from .systems import Design, Side, System
 from .sources import Source, View, scaled, survey, unit_exponent
 from spectral_moments.engine.sums import (
     Piece,
@@ -422,16 +423,17 @@ def _answer(stream, stderr):
     if means.noise is not None:
         axes["kept rows"] = Axis(normal_units(means.noise))
     found = Reduced(means.values, axes, means.rounding)
-    design = Design(stream.center, Side(groups=state.unit if grouped else None))
-    systems = {"phi": System(source, Side(population=stream.population))}
-    lost = lost_words(found, systems, words, stream.center)
+    system = System(source, Side(population=stream.population))
+    rows = Side(groups=state.unit if grouped else None)
+    design = Design({"phi": system}, stream.center, rows)
+    lost = lost_words(found, design, words)
     found.values[lost] = np.nan
     settings = dict(method="stream", n_permutations=None, seed=stream.random_state)
     shapes = {"phi": (T, stream.n_rows, Q)}
     options = dict(
         shapes=shapes, lost=lost, ordered=False, notes=[_ORIGIN] if lost.any() else []
     )
-    return answer(found, systems, design, words, ["sums"] * len(words), settings, **options)
+    return answer(found, design, words, ["sums"] * len(words), settings, **options)
 
 
 def _total(stream, source):
