@@ -396,7 +396,7 @@ def dominant_units(
     )
 
 # %% ../nbs/97_diagnostics.ipynb #12923424
-AN_ORDER = 25  # units for each order, from which the doubt about rare kinds is not said
+AN_ORDER = 40  # units for each order, from which the doubt about rare kinds is not said
 
 
 def rare_note(
