@@ -219,3 +219,15 @@ def test_a_doubt_is_said_once(result):
             found = stream.estimate()
     assert any("mean over inputs" in note for note in found.notes)
     assert len(found.notes) == len(set(found.notes))
+
+
+def test_weights_that_are_far_from_even():
+    phi = Linear(4).sample(80, 50, random_state=3)
+    rng = np.random.default_rng(63)
+    said = lambda w: [x for x in estimate(phi, 2, row_weights=w).notes if "weight" in x]
+    assert said(np.ones(80)) == said(rng.uniform(0.9, 1.1, 80)) == []
+    (note,) = said(rng.uniform(0.2, 1.8, 80))
+    assert note.startswith("the weights leave the worth of") and "too low" not in note
+    far = np.exp(1.5 * rng.standard_normal(80))
+    (note,) = said(far)
+    assert "come out too low" in note and f"(numbers {far.argmax()}, " in note
