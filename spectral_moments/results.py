@@ -147,7 +147,8 @@ class Quantity:
     def __str__(self):
         low, high = self.interval()
         if not self.axes:
-            return f"{self.value:.4g} (no standard error)"
+            unknown = math.isnan(self.value)
+            return "not known" if unknown else f"{self.value:.4g} (no standard error)"
         ends = f"at least {low:.3g}" if math.isinf(high) else f"{low:.3g} to {high:.3g}"
         if math.isnan(self.value):
             return "not known" if math.isnan(low) else f"{ends} (95%)"

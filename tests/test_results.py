@@ -53,3 +53,14 @@ def test_a_stream_of_a_finite_population_can_be_printed():
     found = streamed(COUNTS, population=25)
     assert "population of 25 features" in str(found)
     assert found.to_dict()["settings"]["population"] == {"features": 25}
+
+
+def test_nothing_is_called_a_dimension_where_the_second_moment_is_not_known():
+    seen = 0
+    for seed in range(12):
+        found = sm.estimate(normal((9, 9), seed), 2, stderr=False)
+        line = str(found).split("\n")[3]
+        assert line.startswith("dimension m(1)^2/m(2): ")
+        assert ("not known" in line) == (found.values[1] <= 0) and "nan" not in line
+        seen += found.values[1] <= 0
+    assert seen
