@@ -59,8 +59,24 @@ def test_nothing_is_called_a_dimension_where_the_second_moment_is_not_known():
     seen = 0
     for seed in range(12):
         found = sm.estimate(normal((9, 9), seed), 2, stderr=False)
-        line = str(found).split("\n")[3]
+        line = str(found).split("\n")[4]
         assert line.startswith("dimension m(1)^2/m(2): ")
         assert ("not known" in line) == (found.values[1] <= 0) and "nan" not in line
         seen += found.values[1] <= 0
     assert seen
+
+
+def test_intervals_of_words_are_those_of_moments():
+    """Skewed as those of moments: two standard errors cover far too seldom."""
+    eigenvalues, words = 1 / np.arange(1.0, 31), ("ab", "aabb", "abab")
+    truth = np.array([(eigenvalues ** len(word)).sum() for word in words])
+    inside, near = [], []
+    for seed in range(30):
+        rng = np.random.default_rng([91, seed])
+        x = rng.standard_normal((45, 30)) * np.sqrt(eigenvalues)
+        est = sm.cross_moments(*(x @ rng.standard_normal((30, Q)) for Q in (40, 50)), words)
+        low, high = est.interval()
+        inside.append((low <= truth) & (truth <= high))
+        near.append(abs(est.values - truth) < 1.96 * est.stderr)
+    assert (np.mean(inside, axis=0) > 0.85).all()
+    assert np.mean(np.array(near)[:, 1:]) < np.mean(np.array(inside)[:, 1:])
