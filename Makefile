@@ -10,7 +10,7 @@ BUILT  := _build/.built
 export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 
 # everything the book is made of: when none of it has changed, `make book` has nothing to do
-SOURCES := $(wildcard nbs/*.ipynb nbs/*.md spectral_moments/*.py spectral_moments/*/*.py results/* studies/*.py) \
+SOURCES := $(wildcard nbs/*.ipynb nbs/*.md spectral_moments/*.py spectral_moments/*/*.py spectral_moments/io/*.html results/* studies/*.py) \
            _config.yml _toc.yml references.bib Makefile $(wildcard _ext/*.py _static/*)
 
 .PHONY: help book test setup recordings export clean-notebooks check-notebooks lint bench hostile reproduce clean

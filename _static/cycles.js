@@ -738,7 +738,7 @@
       PARTS[place.dataset.part](place);
     }
   }
-  root.CyclesToTouch = formulas;
+  root.CyclesToTouch = { ...formulas, add };
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin);
   else begin();
 })(typeof window === "undefined" ? globalThis : window);

@@ -3,6 +3,7 @@
     est = sm.estimate(phi)      # inputs x features, or trials x inputs x features
     print(est)                  # moments with standard errors and intervals
     est.dimension()             # participation ratio, with its interval
+    sm.report(phi, "page.html") # all of it on one page
     sm.compare({"a": x, "b": y}), sm.alignment(x, y), sm.watch(network, "layer")
 
 Files and streams: `load_matrix`, `row_batches`, `Stream`. The spectrum behind the moments:

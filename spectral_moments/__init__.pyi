@@ -20,6 +20,7 @@ from .io.adapters import from_xarray as from_xarray
 from .io.adapters import from_anndata as from_anndata
 from .io.files import load_matrix as load_matrix
 from .io.files import row_batches as row_batches
+from .io.report import report as report
 from .networks import record as record
 from .engine.sources import Recording as Recording
 from .networks import Watch as watch

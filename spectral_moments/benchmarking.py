@@ -14,6 +14,8 @@ import numpy as np
 
 from .checks import check_count, check_random_state
 from .estimation import all_cycles, increasing, kong_valiant, naive
+from .processes import Process
+from .results import Records
 
 # %% ../nbs/16_comparison.ipynb #870b263d
 COMPARED = {
@@ -26,17 +28,15 @@ COMPARED = {
 
 
 @dataclass(frozen=True, eq=False)
-class EstimatorTable:
+class EstimatorTable(Records):
     "Bias, standard deviation and root mean squared error of estimators, with errors."
 
     rows: list  # dictionaries: P, Q, estimator, n, truth, bias, sd, rmse, *_se
     repetitions: int  # number of matrices behind each row
 
-    def to_frame(self):
-        "The rows as a pandas DataFrame."
-        import pandas as pd
-
-        return pd.DataFrame(self.rows).assign(repetitions=self.repetitions)
+    def records(self):
+        "The rows, with the number of matrices."
+        return [row | dict(repetitions=self.repetitions) for row in self.rows]
 
     def plot(
         self,
@@ -83,17 +83,18 @@ def _row(x, truth):
 
 
 def compare_estimators(
-    process,  # with methods `sample(P, Q, random_state)` and `moments(n_max)`
-    shapes=(50, 100),  # (P, Q), or a list of them
+    process: Process,  # or anything with `sample(P, Q, random_state)`, `moments(n_max)`
+    shapes: tuple | list = (50, 100),  # (P, Q), or a list of them
     n_max: int = 4,  # highest order
     *,
-    estimators=tuple(COMPARED),  # names; or {name: function of (phi, n_max)}, your own
+    estimators: tuple | list | dict = tuple(
+        COMPARED
+    ),  # names; or {name: function of (phi, n_max)}, your own
     repetitions: int = 100,  # matrices of each shape
-    random_state=0,  # None, an int or a numpy Generator
+    random_state: int | np.random.Generator | None = 0,  # for the matrices
 ) -> EstimatorTable:
     """Bias, spread and error of estimators on matrices of a process with known moments.
 
-    >>> import spectral_moments as sm
     >>> table = sm.compare_estimators(sm.Linear(20), (20, 30), 2, estimators=["naive"])
     >>> [row["bias"] > 0 for row in table.rows if row["n"] == 2]
     [True]

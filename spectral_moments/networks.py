@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache, reduce
+from html import escape
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -27,7 +28,7 @@ from spectral_moments.checks import (
 )
 from .engine.sources import Recording
 from .estimation import estimate
-from .results import Estimate, Quantity, html_table, text_table
+from .results import Estimate, Quantity, Records, html_table, text_table
 from .similarity import Alignments, alignments
 
 if TYPE_CHECKING:
@@ -541,7 +542,7 @@ class LayerDimension(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LayerDimensions(Mapping):
+class LayerDimensions(Records, Mapping):
     "The dimensions of several layers, a `LayerDimension` each, by name."
 
     layer: dict  # name -> `Estimate` of all units of the layer
@@ -565,13 +566,16 @@ class LayerDimensions(Mapping):
 
     def to_frame(self):  # pandas data frame, one row for each layer
         "The table as a data frame, with columns such as layer_value and law_high95."
-        import pandas
+        return super().to_frame().set_index("layer")
 
-        rows = {name: {} for name in self}
+    def records(self):
+        "One row for each layer."
+        rows = []
         for name, pair in self.items():
+            rows.append(dict(layer=name))
             for of, quantity in pair._asdict().items():
-                rows[name] |= {f"{of}_{k}": x for k, x in quantity.to_dict().items()}
-        return pandas.DataFrame.from_dict(rows, orient="index").rename_axis("layer")
+                rows[-1] |= {f"{of}_{k}": x for k, x in quantity.numbers().items()}
+        return rows
 
     def _rows(self):
         yield "", "inputs", "units", "this layer", "the law behind it"
@@ -582,7 +586,8 @@ class LayerDimensions(Mapping):
         return "\n".join([*text_table(self._rows()), *(f"- {x}" for x in self.notes)])
 
     def _repr_html_(self):
-        return html_table(self._rows()) + "".join(f"<p>{x}</p>" for x in self.notes)
+        notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
+        return html_table(self._rows()) + notes
 
 # %% ../nbs/31_networks.ipynb #756e81e3
 def _as_inputs(inputs, model):

@@ -17,7 +17,7 @@ from .checks import ArgumentError, check_count
 from .engine.arrays import check_trials
 from .engine.reduction import Axis
 from .estimation import estimate
-from .results import Estimate, Quantity, holm, new_axes
+from .results import Estimate, Quantity, holm, new_axes, recorded
 from .similarity import alignment_of
 
 # %% ../nbs/39_noise.ipynb #39n00007
@@ -28,6 +28,7 @@ def _ratio(spread, mean, name):
     return Quantity(float(found), {(name, "inputs"): Axis(without - found)}, name=name)
 
 
+@recorded
 class NoiseCheck(NamedTuple):
     "How well the noise of counts follows the Poisson law."
 
@@ -51,6 +52,11 @@ class NoiseCheck(NamedTuple):
         if self.trials == 1:
             return False if len(self.odd) else None
         return all(q.p_value(1.0) > 0.025 for q in (self.single, self.summed))
+
+    def records(self):
+        "One row for each feature: mean count, and variance over mean."
+        rows = zip(self.rates.tolist(), self.features)
+        return [dict(rate=rate, factor=q.value, stderr=q.stderr) for rate, q in rows]
 
     def __str__(self):
         lines = [f"Poisson noise, {self.trials} trials: variance over mean, 1 if it holds"]
@@ -115,6 +121,7 @@ def _contrasts(trials):
     return np.tensordot(helmert, trials, 1)
 
 
+@recorded
 class NoiseMoments(NamedTuple):
     "The covariances of signal and noise; the quantities share their replicates."
 
@@ -122,6 +129,10 @@ class NoiseMoments(NamedTuple):
     dimension: Quantity  # of the noise
     signal_dimension: Quantity  # of the signal
     alignment: Quantity  # of the two covariances: 1 if they are proportional
+
+    def records(self):
+        "One row for each quantity."
+        return [row for quantity in self[1:] for row in quantity.records()]
 
     def __str__(self):
         lines = [f"{q.name}: {q}" for q in self[1:]]

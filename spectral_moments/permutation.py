@@ -24,7 +24,7 @@ from .engine.arrays import to_numpy
 from .engine.reduction import trial_splits
 from .engine.systems import Design
 from .estimation import measure
-from .results import Estimate, Quantity, html_table, text_table
+from .results import Estimate, Quantity, Records, html_table, text_table
 
 # %% ../nbs/40_permutation.ipynb #d1a00007
 class Data(NamedTuple):
@@ -174,7 +174,7 @@ def _orders(classes, P, count, rng, exact):
 
 # %% ../nbs/40_permutation.ipynb #d1a00017
 @dataclass(frozen=True, eq=False)
-class PermutationTest:
+class PermutationTest(Records):
     "Numerators of alignments, and the same with the inputs of one system reordered."
 
     pairs: list  # pairs of names
@@ -203,6 +203,13 @@ class PermutationTest:
     def p_value(self):
         "Of the largest statistic: is any pair related? With one pair, its p-value."
         return min(self.family_wise.values())
+
+    def records(self):
+        "One row for each pair."
+        p, q = self.p_values, self.family_wise
+        row = lambda pair, z: dict(statistic=float(z), p=p[pair], p_of_all=q[pair])
+        both = zip(self.pairs, self.statistics)
+        return [dict(first=x, second=y) | row((x, y), z) for (x, y), z in both]
 
     def _rows(self):
         "Header and rows of the table."

@@ -10,6 +10,7 @@ __all__ = ['power_sums', 'Process', 'Linear', 'PowerLaw', 'Discrete', 'fourier_f
 import itertools
 import math
 from collections.abc import Callable, Iterable
+from inspect import signature
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,8 +40,21 @@ def power_sums(
     return (np.asarray(eigenvalues, dtype=float)[:, None] ** orders).sum(axis=0)
 
 
+def _described(process):
+    "The process as it was made, arrays by their shape."
+    given = signature(type(process)).parameters.keys() & vars(process).keys()
+    known = (
+        f"{name}={x.shape if isinstance(x, np.ndarray) else x}"
+        for name, x in vars(process).items()
+        if name in given
+    )
+    return f"{type(process).__name__}({', '.join(known)})"
+
+
 class Process:
     "Draws measurement matrices, and knows the moments of the operator behind them."
+
+    __repr__ = _described
 
     def sample(
         self,
@@ -97,7 +111,9 @@ class _Bilinear(Process):
 class Linear(_Bilinear):
     """Bilinear process with equal eigenvalues: phi(x, w) = sqrt(scale) x.w.
 
-    >>> Linear(20).moments(3).tolist()
+    >>> sm.Linear(20)
+    Linear(dim=20, scale=1.0)
+    >>> sm.Linear(20).moments(3).tolist()
     [20.0, 20.0, 20.0]
     """
 
@@ -394,6 +410,8 @@ class ReLU(Process):
 class ProcessPair:
     "Two systems on the same inputs, with known traces of words."
 
+    __repr__ = _described
+
     def sample(
         self,
         P: int,  # number of inputs
@@ -424,7 +442,7 @@ class ProcessPair:
 class LinearPair(ProcessPair):
     """Two linear systems on one latent input, turned against each other.
 
-    >>> round(LinearPair(10, math.pi / 3).alignment(), 6)
+    >>> round(sm.LinearPair(10, np.pi / 3).alignment(), 6)
     0.25
     """
 

@@ -35,9 +35,11 @@ from spectral_moments.results import (
     SCHEMA,
     Estimate,
     Quantity,
+    Records,
     finite_or_none,
     html_table,
     new_axes,
+    recorded,
     text_table,
 )
 
@@ -186,7 +188,7 @@ class Alignment(Quantity):
 
 
 @dataclass(frozen=True, eq=False)
-class Alignments:
+class Alignments(Records):
     "The alignments of several systems, each pair with its error."
 
     estimate: Estimate = field(repr=False)  # of all traces
@@ -313,6 +315,11 @@ class Alignments:
         ax.set_xticks(range(len(self.names)), self.names, rotation=45, ha="right")
         ax.set_yticks(range(len(self.names)), self.names)
         return ax
+
+    def records(self):
+        "One row for each pair."
+        both = (dict(first=x, second=y) for x, y in self.pairs())
+        return [pair | self[(*pair.values(),)].numbers() for pair in both]
 
     def _rows(self):
         "Header and rows of the table."
@@ -523,11 +530,16 @@ def cross_moments(
     return _measured({"a": phi, "b": psi}, options, shared_features, letters)[0]
 
 # %% ../nbs/14_alignment.ipynb #c9f5b3d4
+@recorded
 class ShapeBounds(NamedTuple):
     "Bounds of the distance of two shapes, each with its error."
 
     lower: Quantity
     upper: Quantity
+
+    def records(self):
+        "One row for each bound."
+        return [row for bound in self for row in bound.records()]
 
 
 def shape_bounds(

@@ -3,6 +3,7 @@
 import importlib.util
 import itertools
 import math
+import shutil
 import subprocess
 import sys
 import tracemalloc
@@ -112,3 +113,30 @@ def peak_memory(function, *arguments, **options):
 def nothing_loaded(monkeypatch):
     "Files and Dask arrays are not loaded, however small: each goes its own way."
     monkeypatch.setattr("spectral_moments.engine.arrays.LOADED", 0)
+
+
+@pytest.fixture(scope="module")
+def chromium():
+    "A browser without a window, if there is one."
+    webdriver = pytest.importorskip("selenium.webdriver")
+    path = shutil.which("chromium") or shutil.which("google-chrome")
+    if not (shutil.which("chromedriver") and path):
+        pytest.skip("chromium is not installed")
+    options = webdriver.ChromeOptions()
+    for flag in (
+        "headless=new",
+        "no-sandbox",
+        "disable-gpu",
+        "disable-dev-shm-usage",  # small in containers
+        "force-prefers-reduced-motion",
+    ):
+        options.add_argument(f"--{flag}")
+    options.binary_location = path
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    service = webdriver.ChromeService(shutil.which("chromedriver"))
+    with pytest.MonkeyPatch.context() as patch:  # the driver is here, whatever the proxy
+        for name in ("no_proxy", "NO_PROXY"):
+            patch.setenv(name, "localhost,127.0.0.1")
+        driver = webdriver.Chrome(options=options, service=service)
+    yield driver
+    driver.quit()

@@ -134,34 +134,13 @@ HARNESS = """<!doctype html><html data-theme="light"><head><meta charset="utf-8"
 
 
 @pytest.fixture(scope="module")
-def browser(tmp_path_factory):
-    webdriver = pytest.importorskip("selenium.webdriver")
-    chromium = shutil.which("chromium") or shutil.which("google-chrome")
-    if not (shutil.which("chromedriver") and chromium):
-        pytest.skip("chromium is not installed")
-    options = webdriver.ChromeOptions()
-    for flag in (
-        "headless=new",
-        "no-sandbox",
-        "disable-gpu",
-        "disable-dev-shm-usage",  # small in containers
-        "force-prefers-reduced-motion",
-    ):
-        options.add_argument(f"--{flag}")
-    options.binary_location = chromium
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
-    service = webdriver.ChromeService(shutil.which("chromedriver"))
-    with pytest.MonkeyPatch.context() as patch:  # the driver is here, whatever the proxy
-        for name in ("no_proxy", "NO_PROXY"):
-            patch.setenv(name, "localhost,127.0.0.1")
-        driver = webdriver.Chrome(options=options, service=service)
+def browser(chromium, tmp_path_factory):
     page = tmp_path_factory.mktemp("page") / "cycles.html"
     page.write_text(
         HARNESS.format(css=SCRIPT.with_suffix(".css").as_uri(), js=SCRIPT.as_uri())
     )
-    driver.get(page.as_uri())
-    yield driver
-    driver.quit()
+    chromium.get(page.as_uri())
+    return chromium
 
 
 def state(browser, part, key="state"):

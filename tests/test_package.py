@@ -3,6 +3,8 @@
 import doctest
 import re
 
+import numpy as np
+import pytest
 from conftest import ROOT, python
 
 import spectral_moments
@@ -49,6 +51,18 @@ def test_readme():
         optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
     )
     assert runner.run(examples).failed == 0
+
+
+@pytest.mark.parametrize("name", spectral_moments.__all__)
+def test_examples(name):
+    "The examples of a public name print what they say."
+
+    names = {"sm": spectral_moments, "np": np}
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    runner = doctest.DocTestRunner(optionflags=flags)
+    thing = getattr(spectral_moments, name)
+    for found in doctest.DocTestFinder(recurse=False).find(thing, name, globs=names):
+        assert runner.run(found).failed == 0
 
 
 def test_every_chapter_is_in_the_book():

@@ -57,6 +57,7 @@ def installed(built, tmp_path_factory):
 def modules():
     found = [*ROOT.glob("spectral_moments/**/*.py"), *ROOT.glob("spectral_moments/*.pyi")]
     found.append(ROOT / "spectral_moments/py.typed")
+    found.append(ROOT / "spectral_moments/io/report.html")
     return {path.relative_to(ROOT).as_posix() for path in found}
 
 

@@ -34,6 +34,7 @@ class Same(NamedTuple):
     "The label of an edge between two vertices of one kind that must be of one unit."
 
     kind: str
+    same: bool = True  # so that it does not equal `Seen` of a system of this name
 
 
 class UnitSum(NamedTuple):

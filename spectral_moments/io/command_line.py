@@ -103,12 +103,18 @@ def make_parser() -> argparse.ArgumentParser:
     for name, number, about in (
         ("estimate", "+", "moments and dimension of one file, or of several trials"),
         ("align", 2, "how alike two systems see the same inputs"),
+        ("report", "+", "all about a recording, or several compared, on one page"),
     ):
         command = commands.add_parser(name, help=about)
         command.add_argument("files", nargs=number, metavar="FILE", help=known)
         command.add_argument("--trials", help="a first axis of three holds trials", **flag)
         _add(command, READING)
         _add(command, OPTIONS, ALIGNED if name == "align" else None)
+        if name == "report":
+            command.add_argument("-o", "--output", default="report.html", metavar="PAGE")
+            shared = dict(choices=["inputs", "features"], help="what several files share")
+            command.add_argument("--paired", **shared)
+            continue
         command.add_argument("--json", help="print JSON instead of text", **flag)
         if name == "align":
             command.add_argument("--shared-features", help="columns are paired", **flag)
@@ -341,12 +347,39 @@ def _align(arguments):
     result = alignments(systems, **options)[first, second]
     _print(json.dumps(result.to_dict(), indent=1) if arguments.json else str(result))
 
+# %% ../../nbs/27_command_line.ipynb #d5367aed
+def _report(arguments):
+    "Carry out `spectral-moments report`."
+    from spectral_moments.io.report import report
+
+    if not Path(arguments.output).parent.is_dir():
+        raise ValueError(f"{arguments.output}: there is no such folder")
+    arrays, options, names = _loaded(arguments), _options(arguments), _names(arguments)
+    short = [Path(name).name for name in names]
+    if len({*short}) < len(short):
+        short = [f"{name} ({k})" for k, name in enumerate(names, 1)]
+    if 0 in options.get("population", ()):
+        shapes = {array.shape[-2:] for array in arrays}
+        if len(shapes) > 1:
+            raise ValueError(
+                "--population: files of different shapes; give numbers, not all"
+            )
+        sizes = zip(options["population"], *shapes)
+        options["population"] = tuple(seen if n == 0 else n for n, seen in sizes)
+    title = short[0] if len(short) == 1 else "Report"
+    terminal = sys.stderr is not None and sys.stderr.isatty()
+    bar = terminal and importlib.util.find_spec("tqdm") is not None
+    options |= dict(title=title, paired=arguments.paired, progress=bar)
+    with _about(arguments):
+        _print(report(dict(zip(short, arrays)), arguments.output, **options))
+
 # %% ../../nbs/27_command_line.ipynb #e5e15c22
 def _in_flags(error, arguments):
     "What the library says of an argument, in the words of the command line."
     tables = SIMULATION if arguments.command == "simulate" else READING | OPTIONS
     words = {name: flag for name, (flag, _) in tables.items()} | {"phi": "the array"}
     words |= {"shared_features": "--shared-features", "kernel_cov": "--scale"}
+    words["paired"] = "--paired"
     name = getattr(error, "argument", None)
     if name not in words:
         return str(error)
@@ -469,6 +502,7 @@ def _answer(argv):
 
         warnings.simplefilter("ignore", EstimateWarning)  # printed with the result
         commands = {"estimate": _estimate, "align": _align, "simulate": _simulate}
+        commands["report"] = _report
         commands[arguments.command](arguments)
         return 0
     except MemoryError as error:

@@ -17,7 +17,14 @@ from numpy.typing import ArrayLike
 from scipy.optimize import linprog
 
 from ..checks import ArgumentError, check_count
-from ..results import Estimate, check_level, from_moments, new_axes
+from spectral_moments.results import (
+    Estimate,
+    Records,
+    check_level,
+    from_moments,
+    new_axes,
+    recorded,
+)
 
 # %% ../../nbs/33_moment_problem.ipynb #443f7a55
 Moments = ArrayLike | Estimate  # m(1), m(2), ..., exact; or an estimate
@@ -66,11 +73,16 @@ def moment_grid(n_grid: int, least: float = 1e-3) -> np.ndarray:
     return _joined(np.linspace(0, 1, n_grid), np.geomspace(least, 1, n_grid))
 
 # %% ../../nbs/33_moment_problem.ipynb #7a7b52f1
+@recorded
 class Bounds(NamedTuple):
     "Two numbers with the truth between them, at a stated level."
 
     low: float
     high: float
+
+    def records(self):
+        "One row."
+        return [self._asdict()]
 
     def __str__(self):
         return f"{self.low:.4g} .. {self.high:.4g}"
@@ -297,7 +309,7 @@ def maximum_entropy(
 
 # %% ../../nbs/33_moment_problem.ipynb #b7092d89
 @dataclass(frozen=True, eq=False)
-class Spectrum:
+class Spectrum(Records):
     "Feasible moments and the measure that has them."
 
     est: Estimate = field(repr=False)  # what was fitted
@@ -328,6 +340,18 @@ class Spectrum:
         count = max(1, round(rank[-1])) if count is None else check_count(count, "count")
         total = np.append(0, (number * s).cumsum())  # of the eigenvalues up to that rank
         return np.diff(np.interp(np.arange(count + 1), rank, total))
+
+    def records(self):
+        "One row for each order."
+        names = ("n", "unbiased", "feasible", "stderr")
+        columns = (
+            self.est.values.tolist(),
+            self.values.tolist(),
+            self.moments.stderr.tolist(),
+        )
+        return [
+            dict(zip(names, row)) for row in zip(range(1, 1 + len(self.values)), *columns)
+        ]
 
     def __str__(self):
         lines = ["Feasible moments\nn     unbiased     feasible   std. error"]

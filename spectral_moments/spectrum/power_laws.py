@@ -17,7 +17,7 @@ from scipy.optimize import least_squares
 from scipy.special import chdtrc, chdtri, chndtr, ndtri, zeta
 
 from ..checks import ArgumentError, check_count
-from ..results import Estimate, check_level, new_axes
+from ..results import Estimate, Records, check_level, new_axes
 from .moment_problem import moments_and_covariance
 
 # %% ../../nbs/13_exponents.ipynb #36c2bfe1
@@ -206,7 +206,7 @@ def _power(n, exponent, V, S, family):
 
 # %% ../../nbs/13_exponents.ipynb #41e11d3d
 @dataclass(frozen=True, eq=False)
-class LawFit:
+class LawFit(Records):
     "A law fitted to moments: parameters with errors, a test of the fit, and doubts."
 
     law: str  # "power", "exponential" or "broken"
@@ -296,6 +296,12 @@ class LawFit:
             k, step = p["break"], p["second exponent"] - p["exponent"]
             values = np.where(i > k, float(k) ** step * i ** -p["second exponent"], values)
         return p["scale"] * values
+
+    def records(self):
+        "One row."
+        errors = {f"{name} stderr": error for name, error in self.stderr.items()}
+        test = dict(chi_square=self.chi_square, dof=self.dof, p=self.p_value)
+        return [dict(law=self.law, **self.parameters, **errors, **test)]
 
     def __str__(self):
         errors = {k: f" +- {x:.2g}" for k, x in self.stderr.items()}

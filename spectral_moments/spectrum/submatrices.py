@@ -24,7 +24,7 @@ from spectral_moments.checks import (
 from ..engine.arrays import check_trials
 from ..engine.sources import Recording
 from ..estimation import estimate
-from ..results import Quantity, from_moments, holm, new_axes
+from ..results import Quantity, Records, from_moments, holm, new_axes
 
 # %% ../../nbs/35_subsampling.ipynb #8aa2698c
 SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows and columns that a submatrix has
@@ -86,7 +86,7 @@ def _parts_at_shares(shares, shape, least):
 
 # %% ../../nbs/35_subsampling.ipynb #cc0ce5a5
 @dataclass(frozen=True, eq=False)
-class SubsampleCheck:
+class SubsampleCheck(Records):
     "Estimates from submatrices beside those from the whole."
 
     shapes: list  # (rows, columns) of the submatrices
@@ -120,6 +120,17 @@ class SubsampleCheck:
             p = 2 * stdtr(count, -abs(mean - 1) / error)
         p = holm(np.where(error > 0, p, np.nan).ravel())
         return float(np.nanmin(p)) if np.isfinite(p).any() else math.nan
+
+    def records(self):
+        "One row for each estimator, size and order."
+        found = []
+        for name in self.values:
+            mean, error = self.ratios(name)
+            for i, k in np.ndindex(mean.shape):
+                size = dict(zip(("rows", "columns"), self.shapes[i]))
+                row = dict(ratio=float(mean[i, k]), stderr=float(error[i, k]))
+                found.append(dict(estimator=name, **size, n=k + 1, **row))
+        return found
 
     def __str__(self):
         found, (first, *_) = [*map(self.ratios, self.values)], self.values.values()
@@ -214,7 +225,7 @@ def subsample_check(
 
 # %% ../../nbs/35_subsampling.ipynb #e1bafd05
 @dataclass(frozen=True, eq=False)
-class Sweep:
+class Sweep(Records):
     "Dimension of random submatrices against their size."
 
     shapes: list  # (rows, columns) of each size
@@ -233,6 +244,14 @@ class Sweep:
         "Middle 80% of single submatrices, (sizes, 2); infinite where m(2) is negative."
         parts = [np.quantile(x[:, 1] / x[:, 0] ** 2, [0.9, 0.1]) for x in self.moments]
         return np.array([[1 / y if y > 0 else np.inf for y in pair] for pair in parts])
+
+    def records(self):
+        "One row for each size."
+        found = []
+        for (p, q), D, (low, high) in zip(self.shapes, self.dimensions, self.ends):
+            ends = dict(low10=float(low), high90=float(high))
+            found.append(dict(rows=p, columns=q, dimension=D.value, stderr=D.stderr) | ends)
+        return found
 
     def __str__(self):
         lines = [f"Dimension of random submatrices, {len(self.moments[0])} of each size"]

@@ -26,12 +26,16 @@ def meeting_probability(
 
 # %% ../../nbs/05_variance.ipynb #72b4c10d
 def variance_bound(
-    n,  # order
-    P,  # number of rows
-    Q,  # number of columns
-    cycle_variance,  # V_n, the variance of one cycle of order n
-):  # upper bound on the variance of the estimate of m(n)
-    "Bound on the variance of the estimate: n^2 (1/P + 1/Q) times that of one cycle."
+    n: int,  # order
+    P: int,  # number of rows
+    Q: int,  # number of columns
+    cycle_variance: float,  # V_n, the variance of one cycle of order n
+) -> float:  # upper bound on the variance of the estimate of m(n)
+    """Bound on the variance of the estimate: n^2 (1/P + 1/Q) times that of one cycle.
+
+    >>> sm.variance_bound(2, 100, 200, cycle_variance=1.0)
+    0.06
+    """
     return n**2 * (1 / P + 1 / Q) * cycle_variance
 
 
