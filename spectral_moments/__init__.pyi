@@ -55,6 +55,13 @@ from .spectrum.feasible import recover_eigenvalues as recover_eigenvalues
 from .spectrum.feasible import renyi_dimension as renyi_dimension
 from .spectrum.feasible import participation_ratio as participation_ratio
 from .spectrum.feasible import plot_dimensions as plot_dimensions
+from .spectrum.functions import spectral_function as spectral_function
+from .spectrum.functions import SpectralFunction as SpectralFunction
+from .spectrum.local import local_dimension as local_dimension
+from .spectrum.local import LocalDimension as LocalDimension
+from .spectrum.local import by as by
+from .spectrum.local import Classes as Classes
+from .spectrum.local import cvpca as cvpca
 from .spectrum.moment_problem import Spectrum as Spectrum
 from .spectrum.moment_problem import eigenvalue_bounds as eigenvalue_bounds
 from .spectrum.moment_problem import spectral_bounds as spectral_bounds
@@ -69,6 +76,7 @@ from .spectrum.submatrices import SubsampleCheck as SubsampleCheck
 from .spectrum.submatrices import dimension_sweep as dimension_sweep
 from .spectrum.submatrices import Sweep as Sweep
 from .teaching.variance import variance_bound as variance_bound
+from . import callbacks as callbacks
 from . import sklearn as sklearn
 
 __version__: str

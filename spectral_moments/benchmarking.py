@@ -87,9 +87,7 @@ def compare_estimators(
     shapes: tuple | list = (50, 100),  # (P, Q), or a list of them
     n_max: int = 4,  # highest order
     *,
-    estimators: tuple | list | dict = tuple(
-        COMPARED
-    ),  # names; or {name: function of (phi, n_max)}, your own
+    estimators: tuple | dict = (*COMPARED,),  # names; or {name: function of (phi, n_max)}
     repetitions: int = 100,  # matrices of each shape
     random_state: int | np.random.Generator | None = 0,  # for the matrices
 ) -> EstimatorTable:

@@ -103,6 +103,19 @@ def _neighbours_alike(x):
     error = math.hypot(near.std(), far.std()) / math.sqrt(half)
     return near.mean() - far.mean() > max(0.1, 5 * error)
 
+
+def _is_gram(source):
+    "Whether the matrix may be one of products of inputs: symmetric, of Cauchy and Schwarz."
+    T, P, Q = source.shape
+    if T > 1 or P != Q or P < 4 or source.gaps:
+        return False
+    k = min(P, SAMPLED)
+    x = to_numpy(source.held(slice(0, k)))[0, :, :k]
+    squares = x.diagonal()
+    if squares.min() <= 0 or abs(x - x.T).max() > 1e-8 * squares.max():
+        return False
+    return bool((x**2 <= (1 + 1e-8) * squares * squares[:, None]).all())
+
 # %% ../nbs/97_diagnostics.ipynb #22db826b
 _OPTION = dict(rows="groups", columns="column_groups")
 
@@ -207,6 +220,11 @@ def data_notes(
         notes.append(
             f"the mean over inputs is {share:.0%} of m(1): "
             "center=True gives the moments of the covariance instead"
+        )
+    if _is_gram(source):
+        notes.append(
+            "phi is symmetric, with a diagonal of squares, as a Gram matrix is: if its "
+            "entries are a kernel of two inputs, pass it as kernel=phi"
         )
     if _independent(rows, P):
         found = _alike_notes(x, seen[0], numbers, "rows", named=ordered)

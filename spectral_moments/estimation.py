@@ -33,7 +33,7 @@ from spectral_moments.engine.choice import (
     trial_axis,
 )
 from .engine.reduction import FAMILIES, Axis, Reduced, reach, reduce
-from .engine.sources import Recording, open_source
+from .engine.sources import Recording, open_source, with_kernel
 from .engine.systems import Design, System, open_design
 from .errors import axis_error
 from spectral_moments.results import (
@@ -46,10 +46,11 @@ from spectral_moments.results import (
 
 # %% ../nbs/47_front_door.ipynb #f0cda108
 def estimate(
-    phi: ArrayLike | Recording,  # matrix (P, Q) or T trials of it (T, P, Q), NaN where
-    # missing: array-like, memory map, h5py or Zarr array, Dask array, torch tensor
+    phi: ArrayLike | Recording = None,  # matrix (P, Q) or T trials of it (T, P, Q), NaN
+    # where missing: array-like, memory map, h5py or Zarr array, Dask array, torch tensor
     n_max: int = 4,  # highest order, at most min(P, Q)
     *,
+    kernel: ArrayLike = None,  # in the place of phi: Gram matrix (P, P) of the inputs
     method: str = "auto",  # "auto", "all_cycles", "increasing", "blocks", "sketched", and,
     # biased, "naive", "kv_row", "kv_col"
     center: bool = True,  # remove the mean over inputs, without bias: covariances
@@ -80,16 +81,16 @@ def estimate(
     >>> bool(low < 20 < high)
     True
     """
+    columns = dict(column_groups=column_groups, column_weights=column_weights)
+    columns |= dict(trials=trials, noise=noise)
+    phi, population = with_kernel(phi, kernel, population, **columns)
     design = open_design(
         {"phi": phi},
         center=center,
         population=population,
         groups=groups,
-        column_groups=column_groups,
         row_weights=row_weights,
-        column_weights=column_weights,
-        trials=trials,
-        noise=noise,
+        **columns,
     )
     return measure(
         design,

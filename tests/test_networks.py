@@ -16,8 +16,8 @@ from spectral_moments.engine.blocks import walk_lanes
 from spectral_moments.engine.graphs import Layout, word_weights
 from spectral_moments.engine.planner import graph_sums
 from spectral_moments.engine.sources import Pair
+from spectral_moments.layers import POSITIONS
 from spectral_moments.networks import (
-    POSITIONS,
     inverse_dimension,
     record,
     rms_normalized,
@@ -269,8 +269,8 @@ def test_record_messages(model):
     with pytest.raises(TypeError, match="model is a function, not a torch.nn.Module"):
         matrix(lambda x: x, "body", x)
     recurrent = torch.nn.Sequential(torch.nn.LSTM(5, 3))
-    with pytest.raises(ValueError, match="LSTM with batch_first=False"):
-        matrix(recurrent, "0", torch.randn(4, 2, 5), positions="sample")
+    with pytest.raises(ValueError, match="one sequence, without an axis of inputs"):
+        matrix(recurrent, "0", torch.randn(4, 5), positions="sample")
     flat = torch.nn.Sequential(torch.nn.Flatten(0))
     with pytest.raises(ValueError, match=r"returned shape \(20,\); its first axis"):
         matrix(flat, "0", x)
@@ -380,6 +380,80 @@ def test_record_with_groups_and_a_mask():
         assert error.value.argument == name
 
 
+def test_dicts_and_loaders():
+    class Two(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = torch.nn.Linear(4, 6)
+
+        def forward(self, x, shift=0.0):
+            return self.layer(x + shift)
+
+    model, x, s = Two(), torch.randn(30, 4), torch.randn(30, 4)
+    both = dict(x=x.numpy(), shift=s)
+    first = lambda model, batch: model(batch[0])
+    expected = model.layer(x).detach().double().numpy()
+    shifted = model.layer(x + s).detach().double().numpy()
+    data = torch.utils.data.TensorDataset(x, torch.arange(30))
+    loader = torch.utils.data.DataLoader(data, 7)
+    close = dict(rtol=1e-5, atol=1e-6)
+    for given, options, result in (
+        (both, {}, shifted),
+        ([dict(x=x[:9], shift=s[:9]), dict(x=x[9:], shift=s[9:])], {}, shifted),
+        (x.split(8), {}, expected),
+        (([part] for part in x.split(8)), {}, expected),
+        (loader, dict(call=first), expected),
+    ):
+        options = options | dict(batch_size=11)
+        np.testing.assert_allclose(
+            matrix(model, "layer", given, **options), result, **close
+        )
+    found = record(model, 0, loader, call=first, groups=lambda batch: batch[1] // 3)
+    np.testing.assert_array_equal(found.groups, np.arange(30) // 3)
+    for given, message in (
+        (loader, r"2 things each; .* call=lambda model, batch: model\(batch\[0\]\)"),
+        (dict(y=x), "does not take a batch with 'y'"),
+        (dict(x=x, shift=s[:9]), "must all count the inputs; found 9, 30"),
+        ({}, "found none"),
+        ([], "inputs is empty"),
+        (3.0, "is a float; give an array"),
+    ):
+        with pytest.raises(ArgumentError, match=message) as error:
+            record(model, "layer", given)
+        assert error.value.argument == "inputs"
+
+
+def test_inputs_on_the_second_axis_and_packed_ones():
+    torch.manual_seed(0)
+    lengths, x = [5, 2, 4, 1], torch.randn(4, 5, 3)
+    real = np.arange(5) < np.array(lengths)[:, None]
+    pack = torch.nn.utils.rnn.pack_padded_sequence
+    packed = pack(x, lengths, batch_first=True, enforce_sorted=False)
+    first = torch.nn.Sequential(torch.nn.GRU(3, 6, batch_first=True))
+    second = torch.nn.Sequential(torch.nn.GRU(3, 6))
+    second.load_state_dict(first.state_dict())
+    expected = first(x)[0].detach().double().numpy()[real]
+    for model, given, options in (
+        (first, x, dict(mask=real)),
+        (second, x.transpose(0, 1), dict(mask=real, batch_first=False)),
+        (first, packed, {}),
+        (second, packed, {}),
+    ):
+        found = record(model, "0", given, positions="inputs", batch_size=3, **options)
+        np.testing.assert_allclose(found.values, expected, rtol=1e-5, atol=1e-6)
+        np.testing.assert_array_equal(
+            np.unique(found.groups, return_counts=True)[1], lengths
+        )
+    block = torch.nn.TransformerEncoderLayer(6, 2, 8).eval()  # inputs on the second axis
+    for layer in ("", "linear1"):
+        options = dict(positions="mean", batch_first=False)
+        phi = matrix(block, layer, torch.randn(5, 7, 6), **options)
+        assert len(phi) == 7
+    with pytest.raises(ArgumentError, match="say batch_first=False") as error:
+        record(block, "linear1", torch.randn(5, 7, 6), positions="mean")
+    assert error.value.argument == "batch_first"
+
+
 # --- watch ---
 
 
@@ -439,9 +513,15 @@ def test_answers_are_those_of_the_sample():
     assert [*table] == ["act", "last", "act (call 2)"] and len(table) == 3
     frame = table.to_frame()
     assert frame.shape == (3, 10) and frame.loc["last", "layer_value"] == value
-    columns = seen._seen["last"].columns
+    columns = seen._named()["last"].columns
     seen.reset()
-    assert seen._seen["last"].columns is columns and seen.n_inputs == {}
+    assert seen.n_inputs == {}
+    model(x)
+    assert seen.n_inputs == {}  # it is closed
+    with seen:
+        model(x)
+    assert seen._named()["last"].columns is columns
+    seen.reset()
     with pytest.raises(ValueError, match="layer 'act' was not called"):
         seen.estimates()
 
@@ -481,7 +561,7 @@ def test_hooks_are_removed_on_any_exit():
         seen.__enter__()
     assert hooks(model) == 0
     model(torch.randn(3, 5))
-    assert seen._number == 1  # nothing is seen outside
+    assert seen.n_inputs == {}  # nothing is seen outside
 
 
 def test_copies_of_the_model_are_not_watched():
@@ -559,12 +639,13 @@ def test_watch_positions(positions):
 
 def test_memory_does_not_grow_with_the_steps():
     model, options = torch.nn.Sequential(torch.nn.Linear(5, 50)), dict(inputs=40, units=8)
-    with sm.watch(model, "0", random_state=0, **options) as seen:
+    with sm.watch(model.eval(), "0", random_state=0, **options) as seen:
         for _ in range(500):
             model(torch.randn(16, 5))
-            rows = seen._seen["0"].sample.rows
+            (layer,) = seen._seen.values()
+            rows = [*layer.sample.rows, *layer.sums.waiting]
             held = sum(x.untyped_storage().nbytes() for x in rows)  # not parts of batches
-            assert held <= 4 * 8 * (2 * 40 + 16)
+            assert held <= 4 * 8 * (2 * 40 + 16 + 1024 + 16)
     assert seen.n_inputs == {"0": 8000} and seen.sample("0").values.shape == (40, 8)
 
 
@@ -634,7 +715,8 @@ def test_views_of_one_image():
     values, errors = np.array([[x.value, x.stderr] for x in found["with"]]).T
     assert abs(values.mean() - truth) < 4 * values.std() / math.sqrt(15)
     assert 0.7 < math.sqrt((errors**2).mean()) / values.std() < 2.5
-    assert max(x.interval()[1] for x in found["without"]) < truth  # negative control
+    without = np.array([x.plain for x in found["without"]])  # negative control
+    assert abs(without.mean() - truth) > 20 * without.std() / math.sqrt(15)
 
 
 @pytest.mark.parametrize("kind", ["array", "tensor", "function"])
@@ -659,7 +741,7 @@ def test_groups_and_masks_of_batches(kind):
         out = model[0](x).detach().double().numpy()
         counts = np.minimum(mask.sum(1), 4 if positions == "inputs" else 1)
         np.testing.assert_array_equal(groups, np.repeat(ids, counts))
-        columns = seen._seen["0"].columns
+        columns = seen._named()["0"].columns
         if positions == "mean":
             expected = [w[m].mean(0)[columns] for w, m in zip(out, mask) if m.any()]
             np.testing.assert_allclose(values, expected, rtol=1e-5, atol=1e-6)
@@ -696,6 +778,180 @@ def test_a_part_that_is_called_is_a_pass():
     assert seen.alignments().names == names
 
 
+def test_numbers_modes_and_pauses():
+    model, x = (
+        torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Tanh()),
+        torch.randn(70, 5),
+    )
+    assert [*sm.watch(model, [0, -1]).layers] == ["0", "1"]
+    assert [*sm.watch(torch.nn.DataParallel(model), 1).layers] == ["1"]
+    with pytest.raises(ValueError, match="layer = 2 is not in the model"):
+        sm.watch(model, 2)
+    with pytest.raises(ValueError, match="mode = 'test' must be one of 'train', 'eval'"):
+        sm.watch(model, 0, mode="test")
+    both, only = sm.watch(model, 1).open(), sm.watch(model, 1, mode="eval").open()
+    assert repr(both) == "Watch(1; open)"
+    model(x)
+    assert both.n_inputs == {"1": 70} and only.n_inputs == {}
+    with both.pause():
+        model(x)
+        assert repr(both) == "Watch(1: 70 inputs x 8 units; paused)"
+    model.eval()(2 * x)
+    assert [*both] == ["1 (train)", "1 (eval)"] and only.n_inputs == {"1": 70}
+    both.close(), only.close()
+    for name, given in (("1 (train)", x), ("1 (eval)", 2 * x)):
+        expected = model(given).detach().double().numpy()
+        np.testing.assert_array_equal(both.sample(name).values, expected)
+    assert len(both.plot().containers) == 2  # this layer, the law behind it
+
+
+@ignore_doubts
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("positions", ["sample", "mean"])
+def test_sums_are_those_of_all_inputs(center, positions):
+    torch.manual_seed(0)
+    conv = torch.nn.Sequential(torch.nn.Conv2d(1, 12, 2), torch.nn.ReLU()).eval()
+    x, real = (
+        torch.randn(3000, 1, 3, 3) + torch.randn(3000, 1, 1, 1),
+        np.arange(3000) % 3 > 0,
+    )
+    options = dict(positions=positions, center=center, mask=real, inputs=100)
+    with (
+        sm.watch(conv, 1, **options) as seen,
+        sm.watch(conv, 1, **options | {"inputs": 3000}) as all_,
+    ):
+        for part in x.split(170):
+            conv(part)
+    whole, table = all_.sample("1").values, seen.dimension()
+    for law, size in ((True, None), (False, 12)):
+        told = sm.estimate(whole, 2, center=center, population=(None, size))
+        found = seen.estimates(law=law, n_max=2)["1"]
+        np.testing.assert_allclose(found.values, told.values, rtol=1e-6)
+        assert found.shape == (1, 2000, 12)
+        ratio = found.parts["inputs"] / told.parts["inputs"]
+        assert (ratio > 0.5).all() and (ratio < 2).all()
+        np.testing.assert_allclose(
+            found.parts["features"], told.parts["features"], rtol=0.02, atol=1e-12
+        )
+    assert table["1"].law.plain == pytest.approx(
+        seen.estimates(law=True, n_max=2)["1"].dimension().plain
+    )
+    assert seen.estimates()["1"].shape == (1, 100, 12)  # orders up to four, of the sample
+    assert f"{table['1'].layer}" in str(table)
+
+
+def test_errors_of_sums_are_those_of_the_spread():
+    torch.manual_seed(0)
+    model, found = torch.nn.Sequential(torch.nn.Linear(9, 20), torch.nn.ReLU()).eval(), []
+    for _ in range(60):
+        with sm.watch(model, 1) as seen:
+            model(torch.randn(700, 9))
+        found.append(seen.dimension()["1"].layer)
+    values = np.array([x.value for x in found])
+    errors = math.sqrt(np.mean([x.stderr**2 for x in found]))
+    assert 0.75 < errors / values.std() < 1.3  # 0.09 is a standard error
+    truth = sm.estimate(record(model, 1, torch.randn(20000, 9)), 2, population=(None, 20))
+    truth = truth.dimension().plain
+    inside = np.mean([low < truth < high for low, high in (x.interval() for x in found)])
+    assert inside > 0.83  # four standard errors below 0.95
+
+
+@ignore_doubts
+@pytest.mark.parametrize("grouped", [True, False])
+@pytest.mark.parametrize("training", [True, False])
+def test_watches_merge(grouped, training):
+    torch.manual_seed(0)
+    model, x = Many().train(training), torch.randn(300, 5)
+    numbers = torch.arange(300) // 3
+    given = dict(units=6, inputs=200, n_max=2)
+    parts = [
+        sm.watch(model, ["act", "last"], groups=g, **given)
+        for g in (numbers[:120] if grouped else None, numbers[120:] if grouped else None)
+    ]
+    one = sm.watch(
+        model,
+        ["act", "last"],
+        groups=numbers if grouped else None,
+        **given | {"inputs": 300},
+    )
+    parts[1].rng = np.random.default_rng(7)  # as another process has
+    for seen, some in ((parts[0], x[:120]), (parts[1], x[120:]), (one, x)):
+        with seen:
+            for batch in some.split(60):
+                model(batch)
+    both = parts[0].merge(parts[1])
+    assert both.n_inputs == one.n_inputs == dict.fromkeys(one.n_inputs, 300)
+    kept = both.sample("act")
+    assert kept.values.shape == (200, 6) and parts[0].n_inputs["act"] == 120
+    rows = {tuple(row) for row in np.round(one.sample("act").values, 5)}
+    assert {tuple(row) for row in np.round(kept.values, 5)} <= rows
+    if not (grouped or training):  # sums: the same numbers
+        for name, found in both.estimates().items():
+            np.testing.assert_allclose(
+                found.values, one.estimates()[name].values, rtol=1e-6
+            )
+    assert both.alignments().names == one.alignments().names
+    with sm.watch(model, ["act", "last"], random_state=5, **given) as other:
+        model(x)
+    with pytest.raises(ArgumentError, match="other units"):
+        both.merge(other)
+    with pytest.raises(ArgumentError, match="not a Watch"):
+        both.merge(3)
+
+
+def _worker(rank, path):
+    "One of two processes that see every other batch."
+    torch.set_num_threads(1)
+    start = dict(init_method=f"file://{path}/store", rank=rank, world_size=2)
+    torch.distributed.init_process_group("gloo", **start)
+    model, x = _shared()
+    with sm.watch(model, ["0", "1"], n_max=2, inputs=250) as seen:
+        for part in x.split(50)[rank::2]:
+            model(part)
+        if rank == 0:
+            with seen.pause():
+                model(x)
+    whole = seen.gather()
+    found = {name: whole.estimates(law=True)[name].values for name in whole}
+    torch.save(
+        (found, whole.alignments()["0", "1"].value, whole.n_inputs), f"{path}/{rank}"
+    )
+    torch.distributed.destroy_process_group()
+
+
+def _shared():
+    torch.manual_seed(0)
+    model = torch.nn.Sequential(torch.nn.Linear(5, 200), torch.nn.ReLU()).eval()
+    return model, torch.randn(250, 5)
+
+
+@ignore_doubts
+def test_two_processes_are_as_good_as_one(tmp_path):
+    torch.multiprocessing.spawn(_worker, (str(tmp_path),), nprocs=2)
+    one, two = (torch.load(tmp_path / str(rank), weights_only=False) for rank in (0, 1))
+    model, x = _shared()
+    with sm.watch(model, ["0", "1"], n_max=2, inputs=250) as seen:
+        model(x)
+    for name, told in seen.estimates(law=True).items():
+        for found, *_ in (one, two):
+            np.testing.assert_allclose(found[name], told.values, rtol=1e-6)
+    expected = seen.alignments()["0", "1"].value
+    assert one[1] == pytest.approx(expected, rel=1e-6) and two[1] == one[1]
+    assert one[2] == two[2] == seen.n_inputs
+
+
+@pytest.mark.filterwarnings("ignore:enable_nested_tensor")
+@pytest.mark.parametrize("name", ["layers.1", "layers.0.linear1"])
+def test_transformers_in_evaluation(name):
+    block = torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True)
+    model, x = torch.nn.TransformerEncoder(block, 2).eval(), torch.randn(9, 7, 8)
+    padding = torch.arange(7) >= torch.randint(2, 8, (9, 1))
+    real = lambda batch: ~batch["src_key_padding_mask"]
+    with sm.watch(model, name, mask=real) as seen, torch.no_grad():
+        model(x, src_key_padding_mask=padding)  # torch would leave out or nest the parts
+    assert seen.n_inputs == {name: 9} and torch.backends.mha.get_fastpath_enabled()
+
+
 def test_interrupted_passes():
     model, x = Many(), torch.randn(6, 5)
     stop = lambda *_: (_ for _ in ()).throw(KeyboardInterrupt)
@@ -720,17 +976,14 @@ def test_the_units_stay():
 
 
 class Fixed:
-    "Random numbers of our choice: keys and places of the inputs, the first units."
+    "Random numbers of our choice: keys and places of the inputs."
 
-    def __init__(self, keys, places, units):
-        self.numbers, self.units, self.at = np.array([keys, places]), list(units), 0
+    def __init__(self, keys, places):
+        self.numbers, self.at = np.array([keys, places]), 0
 
     def random(self, shape):
         self.at += shape[0]
         return self.numbers[:, self.at - shape[0] : self.at].T
-
-    def permutation(self, count):
-        return np.array([*self.units, *(u for u in range(count) if u not in self.units)])
 
 
 def direct_second(phi, repeated=False):
@@ -760,7 +1013,10 @@ def test_mean_over_all_samples_is_the_layer(positions):
         ):
             for some in itertools.combinations(range(n_units), units):
                 seen = sm.watch(model, "0", **options, **watched)
-                seen.rng = Fixed(keys, places, some)
+                seen.rng, seen._columns = (
+                    Fixed(keys, places),
+                    lambda *_, u=some: np.array(u),
+                )
                 with seen:
                     model(x[:2]), model(x[2:])
                 found.append(direct_second(seen.sample("0")))
@@ -797,7 +1053,7 @@ def test_alignments_are_those_of_the_layers():
     parts = [one.parts for one in few]  # the inputs are the same
     errors = [math.hypot(*(p[f"features of {name}"] for name in names)) for p in parts]
     assert abs(values.mean() - reference) < 4 * values.std() / 5
-    assert 0.7 < np.sqrt(np.mean(np.square(errors))) / values.std() < 1.5
+    assert 0.7 < np.sqrt(np.mean(np.square(errors))) / values.std() < 2.2
 
 
 @ignore_doubts
@@ -895,6 +1151,27 @@ def test_numbers_that_are_none():
         model(x / 0)
     with pytest.raises(ValueError, match="layer '0' returned infinite numbers"):
         seen.dimension()
+    with sm.watch(model, "0") as seen:
+        model(x[:, :1])
+    with pytest.raises(ValueError, match="has 30 inputs and 1 units"):
+        seen.dimension()
+
+
+@ignore_doubts
+@pytest.mark.parametrize("training", [True, False])
+def test_layers_that_sums_cannot_tell_of(training):
+    model = torch.nn.Sequential(torch.nn.Identity()).train(training)
+    x = torch.randn(300, 6) @ torch.randn(6, 6)
+    far = x.double() + 1e5  # the sample answers: sums have lost their digits
+    for given, origin in ((far, 1e5), (x.double() * 1e-55, 0.0)):
+        with sm.watch(model, 0) as seen:
+            model(given)
+        told = sm.estimate(given.numpy() - origin, 2, population=(None, 6)).dimension()
+        assert seen.dimension()["0"].layer.plain == pytest.approx(told.plain, rel=1e-6)
+    for dead in (x * 0, x * 0 + 0.3):
+        with sm.watch(model, 0) as seen:
+            model(dead)
+        assert "not known" in str(seen.dimension())
 
 
 def test_one_watch_inside_of_another():

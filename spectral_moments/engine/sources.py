@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['FEWEST', 'SAMPLE', 'Pair', 'gathered', 'Means', 'ratio_means', 'Noise', 'View', 'unit_exponent', 'scaled', 'Source',
-           'survey', 'Recording', 'open_source']
+           'survey', 'Recording', 'open_source', 'with_kernel']
 
 # %% ../../nbs/21_sources.ipynb #c4cba06e
 import math
@@ -395,3 +395,30 @@ def open_source(
         )
     source.exponent, source.gaps = exponent, seen < math.prod(source.shape)
     return source
+
+# %% ../../nbs/21_sources.ipynb #1a87281b
+def with_kernel(
+    phi,  # what was measured, or None
+    kernel,  # Gram matrix (P, P) of the inputs, or None
+    population,  # as for `estimate`
+    **columns,  # options about columns, which a kernel does not have
+) -> tuple:  # (matrix, population)
+    "What was measured: as it is, or complete features that have a given kernel."
+    if (phi is None) == (kernel is None):
+        raise ArgumentError("phi", "pass either phi, inputs x features, or kernel=")
+    if kernel is None:
+        return phi, population
+    for name, option in columns.items():
+        if option is not None:
+            raise ArgumentError(name, f"{name}: a kernel has no features; leave it out")
+    K = check_trials(to_numpy(kernel), name="kernel", missing=False)[0]
+    size = abs(K).max()
+    if K.shape[0] != K.shape[1] or abs(K - K.T).max() > 1e-8 * size:
+        problem = f"kernel of shape {K.shape} must be a symmetric matrix, inputs x inputs"
+        raise ArgumentError("kernel", problem)
+    values, vectors = np.linalg.eigh((K + K.T) / 2)
+    if values[0] < -1e-8 * max(values[-1], size):
+        problem = f"kernel has the eigenvalue {values[0]:.3g}; a kernel has none below zero"
+        raise ArgumentError("kernel", problem)
+    inputs = population[0] if isinstance(population, (tuple, list)) else None
+    return vectors * np.sqrt(len(K) * values.clip(0)), (inputs, len(K))
