@@ -110,7 +110,7 @@ def _is_gram(source):
     if T > 1 or P != Q or P < 4 or source.gaps:
         return False
     k = min(P, SAMPLED)
-    x = to_numpy(source.held(slice(0, k)))[0, :, :k]
+    x = to_numpy(source.held(slice(0, k)) + 0.0)[0, :, :k]
     squares = x.diagonal()
     if squares.min() <= 0 or abs(x - x.T).max() > 1e-8 * squares.max():
         return False
@@ -207,7 +207,7 @@ def data_notes(
     some = _sampled(Q)
     all_rows = source.backend in ("numpy", "torch") and T * P * len(some) <= LOOKED
     numbers = np.arange(P) if all_rows else _sampled(P)
-    trials = to_numpy(source.held(numbers))[:, :, some]
+    trials = to_numpy(source.held(numbers) + 0.0)[:, :, some]
     x, known = _mean_trial(trials)
     if not known.any():
         return []
@@ -231,7 +231,7 @@ def data_notes(
         if not found and ordered:
             start = max(P - SAMPLED, 0) // 2
             near = source.held(slice(start, start + SAMPLED))
-            near = _mean_trial(to_numpy(near)[:, :, some])[0]
+            near = _mean_trial(to_numpy(near + 0.0)[:, :, some])[0]
             found = _order_notes(near, "rows", "if they follow each other in time")
         notes += found
     if _independent(columns, Q):
@@ -240,7 +240,7 @@ def data_notes(
         found = _alike_notes(x, seen[1], some, "columns")
         if not found:
             start = max(Q - SAMPLED, 0) // 2
-            near = to_numpy(source.held(few))[:, :, start : start + SAMPLED]
+            near = to_numpy(source.held(few) + 0.0)[:, :, start : start + SAMPLED]
             near = _mean_trial(near)[0].T
             found = _order_notes(near, "columns", "if neighbours measure the same")
         notes += found
@@ -475,7 +475,7 @@ def even_note(
     T, P, Q = source.shape
     if min(P, Q) < MANY:
         return []
-    x = _mean_trial(to_numpy(source.held(_sampled(P)))[:, :, _sampled(Q)])[0]
+    x = _mean_trial(to_numpy(source.held(_sampled(P)) + 0.0)[:, :, _sampled(Q)])[0]
     x = x - center * x.mean(0)
     if max(_differ(x), _differ(x.T)) > EVEN:
         return []
