@@ -1,14 +1,17 @@
 """What else can estimate moments, side by side: time, memory, error against the truth.
 
-python benchmarks/bench_peers.py
+python benchmarks/bench_peers.py [verdict]
 
-Packages among the peers come with `pip install 'spectral_moments[bench]'`; one that is
-missing is left out. Writes results/peers.json, for the pictures of the page of benchmarks,
-and rows with targets into results/benchmarks.json. With --tiny nothing is stored.
+With `verdict` only the peers of alignment are compared. Packages among the peers come with
+`pip install 'spectral_moments[bench]'`; one that is missing is left out. Writes
+results/peers.json, for the pictures of the page of benchmarks and a table of the chapter on
+alignment, and rows with targets into results/benchmarks.json. --tiny stores nothing.
 """
 
 import importlib
 import json
+import math
+import sys
 import time
 import tracemalloc
 from importlib.metadata import PackageNotFoundError, version
@@ -20,12 +23,15 @@ import spectral_moments as sm
 from spectral_moments.teaching.recursion import cumulative
 
 SEED, BUDGET = 0, sized(0.3, 0.05)  # seconds for one call, beyond which a peer stops
+PEERS = ("calibrated-similarity", "pytorch-cka", "ckatorch")  # of alignment
+ORDERS = 199  # permutations of a test
+MODULES = {"pytorch-cka": "cka", "calibrated-similarity": "calibrated_similarity"}
 
 
 def package(name):
     "A package that may not be installed, and its version."
     try:
-        return importlib.import_module(name), version(name)
+        return importlib.import_module(MODULES.get(name, name)), version(name)
     except (ImportError, PackageNotFoundError):
         print(f"{name} is not installed and is left out: pip install '.[bench]'")
         return None, None
@@ -74,25 +80,53 @@ def dimensions():
     return found
 
 
-def alignments():
-    "Name on the page: alignment of two systems."
+def unit_gram(x):
+    "Gram matrix of centred rows, over its norm."
+    x = x - x.mean(0)
+    return (K := x @ x.T) / (K * K).sum() ** 0.5
 
-    def plain(phi, psi):
-        phi, psi = phi - phi.mean(0), psi - psi.mean(0)
-        norm = lambda a, b: ((a.T @ b) ** 2).sum()
-        return norm(phi, psi) / np.sqrt(norm(phi, phi) * norm(psi, psi))
 
-    found = {"ours": lambda phi, psi: sm.alignment(phi, psi).value, "plain": plain}
-    module, number = package("ckatorch")
-    if module:
+def plain(phi, psi):
+    "Centred kernel alignment of the sample, of arrays or tensors."
+    return (unit_gram(phi) * unit_gram(psi)).sum()
+
+
+def calibrated(module):
+    "Plain alignment less what chance gives: (score, p-value), by calibrated-similarity."
+    import torch
+
+    def both(phi, psi):
+        x, y = map(torch.from_numpy, (phi, psi))
+        chance = torch.Generator().manual_seed(SEED)
+        score, p, _ = module.calibrate(x, y, plain, K=ORDERS, generator=chance)
+        return float(score), None, float(p)
+
+    return both
+
+
+def ours(phi, psi):
+    "Value, error and p-value of this library."
+    found = sm.alignment(phi, psi)
+    return found.value, found.stderr, found.permutation_test(ORDERS).p_value
+
+
+def verdicts():
+    "Name on the page: (value, error or None, p-value or None) of two systems."
+    found = {"ours": ours, "plain": lambda *both: (float(plain(*both)), None, None)}
+    for name in PEERS:
+        module, number = package(name)
+        if not module:
+            continue
         import torch
-        from ckatorch.hsic import hsic1
 
-        def unbiased(phi, psi):
-            K, L = (torch.from_numpy(x @ x.T)[None] for x in (phi, psi))
-            return float(hsic1(K, L) / (hsic1(K, K) * hsic1(L, L)) ** 0.5)
-
-        found[f"ckatorch {number}, unbiased"] = unbiased
+        value = lambda f: lambda *both: (float(f(*map(torch.from_numpy, both))), None, None)
+        if name == "calibrated-similarity":
+            found[f"{name} {number}"] = calibrated(module)
+        elif name == "pytorch-cka":
+            found[f"{name} {number}"] = value(module.cka_from_features)
+        else:
+            function = lambda x, y, f=module.cka_batch: f(x[None], y[None])
+            found[f"{name} {number}, unbiased"] = value(function)
     return found
 
 
@@ -257,12 +291,63 @@ def alignment_errors(draws):
     "Errors of the alignment of two linear systems."
     pair, found = sm.LinearPair(10, 0.5), {}
     truth = pair.alignment()
-    for name, peer in alignments().items():
+    for name, peer in verdicts().items():
         for P in sized((40, 80, 160), (20, 30)):
             samples = (pair.sample(P, P // 2, P, seeded(P, i)) for i in range(draws))
-            values = [peer(*both) for both in samples]
+            values = [peer(*both)[0] for both in samples]
             found.setdefault(name, []).append({"P": P, **summary(values, truth)})
     return found
+
+
+PAIRS = {  # name -> (two systems of known alignment, eigenvalues 1 / l^s)
+    "unrelated": (math.pi / 2, 0),
+    "half": (math.pi / 4, 0),
+    "half, steep": (math.pi / 4, 1),
+}
+
+
+def verdict(draws):
+    "Value, error, p-value and time of every peer on pairs of known alignment, 100 x 20."
+    found = {}
+    for k, (label, (angle, exponent)) in enumerate(PAIRS.items()):
+        pair = sm.LinearPair(10, angle, exponent=exponent)
+        samples = [pair.sample(100, 20, 20, seeded(9, k, i)) for i in range(draws)]
+        peers = verdicts()
+        calls = [lambda f=f, x=samples[0]: f(*x) for f in peers.values()]
+        seconds = in_turn(calls, 5, time.thread_time)
+        for (name, peer), time_of_it in zip(peers.items(), seconds):
+            values, errors, p = zip(*(peer(*both) for both in samples))
+            values = np.array(values)
+            part = {
+                "truth": round(pair.alignment(), 12),
+                "mean": float(values.mean()),
+                "error": float(values.std(ddof=1) / np.sqrt(draws)),
+                "spread": float(values.std(ddof=1)),
+                "reported": errors[0] and float(np.sqrt(np.mean(np.square(errors)))),
+                "found": p[0] and float(np.mean(np.array(p) <= 0.05)),
+                "seconds": float(f"{time_of_it:.3g}"),
+            }
+            found.setdefault(label, {})[name] = part
+    return found
+
+
+def same_as_transcribed():
+    "The score that studies/verdict.py transcribes is that of the package, order by order."
+    module, _ = package("calibrated-similarity")
+    if not module:
+        return
+    import torch
+
+    sys.path.append(str(FILE.parents[1] / "studies"))
+    import verdict as study
+
+    phi, psi = sm.LinearPair(10, 0.9).sample(40, 12, 15, 0)
+    rng = np.random.default_rng(1)
+    given, score, p = study.calibrated([phi], psi, 99, np.random.default_rng(1))
+    order = lambda n, device: torch.from_numpy(rng.permutation(n))
+    x, y = map(torch.from_numpy, (phi, psi))
+    theirs = module.calibrate(x, y, plain, K=99, perm_fn=order)
+    np.testing.assert_allclose([*map(float, theirs[:2])], [score, p], rtol=1e-5)
 
 
 # --- the report ---------------------------------------------------------------------------
@@ -344,30 +429,50 @@ def report_errors(report, found, draws):
             )
 
 
+def store(found):
+    "Replace parts of results/peers.json."
+    if not TINY:
+        file = FILE.parent / "peers.json"
+        before = json.loads(file.read_text()) if file.exists() else {}
+        file.write_text(json.dumps(before | found, indent=1) + "\n")
+
+
+def versions():
+    "Versions of the peers that are there."
+    names = ("spectral_moments", "numpy", "dimensionality", *PEERS)
+    return {name: number for name in names if (number := package(name)[1])}
+
+
+def alone():
+    "Only the verdicts on two systems."
+    same_as_transcribed()
+    found = {"alignment": alignment_errors(sized(50, 5)), "verdict": verdict(sized(200, 5))}
+    store({"versions": versions(), **found})
+
+
 def main():
+    if "verdict" in sys.argv[1:]:
+        return alone()
     rng, report, draws = np.random.default_rng(SEED), Report("peers"), sized(100, 5)
     begin = time.perf_counter()
     found = {
         "command": "python benchmarks/bench_peers.py",
         "seed": SEED,
         "draws": draws,
-        "versions": {
-            name: number
-            for name in ("spectral_moments", "numpy", "dimensionality", "ckatorch")
-            if (number := package(name)[1])
-        },
+        "versions": versions(),
         "size": against_size(rng),
         "order": against_order(rng),
         "scaling": scaling(rng),
         "moments": moment_errors(draws),
         "dimension": dimension_errors(draws),
         "alignment": alignment_errors(draws // 2),
+        "verdict": verdict(2 * draws),
     }
+    same_as_transcribed()
     report_costs(report, found)
     report_errors(report, found, draws)
     report.save()
-    if not TINY:
-        (FILE.parent / "peers.json").write_text(json.dumps(found, indent=1) + "\n")
+    store(found)
     print(f"{time.perf_counter() - begin:.0f} seconds")
 
 

@@ -8,7 +8,7 @@ __all__ = ['Data', 'kept', 'mean_of_halves', 'gram_weights', 'PermutationTest', 
 # %% ../nbs/40_permutation.ipynb #d1a00004
 import itertools
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +45,22 @@ class Data(NamedTuple):
     def systems(self):
         "What was measured, by name."
         return self.design.systems
+
+    def in_units(
+        self,
+        units: dict,  # name -> k: of results, in units of 2**k of the data
+    ):  # `Data`
+        "The same with results in these units."
+        systems = {
+            name: system._replace(source=replace(system.source, unit=units.get(name, 0)))
+            for name, system in self.systems.items()
+        }
+        return self._replace(design=replace(self.design, systems=systems))
+
+    @property
+    def units_of_results(self):
+        "Powers of two that results are in units of, by name."
+        return {name: system.source.unit for name, system in self.systems.items()}
 
     def part(
         self,

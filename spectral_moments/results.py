@@ -557,14 +557,18 @@ def _in_units(x, shifts):
     return np.where(beyond, np.nan, y)
 
 
+def _shifts(words, systems):
+    "Powers of two from the units of the sources to those of the data, by word."
+    return [2 * sum(systems[name].source.shift for name in word) for word in words]
+
+
 def values_in_units(
     values: np.ndarray,  # in the units of the sources
     words: list,  # of each
     systems: dict,  # name -> `System`
 ):  # (values in the units of the data, which of them are beyond the range of doubles)
     "Values in the units of the data, NaN where products in them left the range of doubles."
-    shifts = [2 * sum(systems[name].source.exponent for name in word) for word in words]
-    found, faint = _in_units(values, shifts), abs(values) < FAINT
+    found, faint = _in_units(values, _shifts(words, systems)), abs(values) < FAINT
     if faint.any():  # its products may have fallen below the range of doubles
         least = min(math.log2(system.source.smallest()) for system in systems.values())
         found[faint & (2 * least * np.array([len(word) for word in words]) < -900)] = np.nan
@@ -603,7 +607,7 @@ def answer(
     "The `Estimate` of a reduction, in the units of the data, with every doubt."
     systems = design.systems
     values, beyond = values_in_units(found.values, words, systems)
-    shifts = [2 * sum(systems[name].source.exponent for name in word) for word in words]
+    shifts = _shifts(words, systems)
     axes = {
         name: axis._replace(deviations=_in_units(axis.deviations, shifts))
         for name, axis in found.axes.items()

@@ -126,7 +126,7 @@ class Alignment(Quantity):
         ratio = _ratio(self.estimate, *self.names)
         gap = lambda m: 1 - ratio(m)
         angle = lambda m: np.copysign(np.arccos(np.maximum(1 - abs(gap(m)), -1)), gap(m))
-        return self.estimate.derive(angle, name="angle")
+        return self.estimate.derive(angle, scale=2.0, name="angle")  # squared: ~ 2 - 2 rho
 
     def permutation_test(
         self,
@@ -338,13 +338,17 @@ DOOR = {"center", "population", "groups", "column_groups"}  # options of `open_d
 DOOR |= {"row_weights", "column_weights", "trials", "noise"}
 
 
-def _measured(systems, options, shared, words=None):
-    "Words of systems, all of two letters if none are given: (an `Estimate`, the `Data`)."
+def _opened(systems, options, shared, longest=2, units=None):
+    "The `Data`; results in `units`, or in its own if traces would be beyond doubles."
     shared = check_flag(shared, "shared_features")
     known = {key: value for key, value in options.items() if key in DOOR}
     rest = {key: value for key, value in options.items() if key not in DOOR}
     data = Data(open_design(systems, shared=shared, **known), rest)
-    return data.measure(words), data
+    own = {name: system.source.exponent for name, system in data.systems.items()}
+    if units is None:  # no number made of traces here depends on units
+        far = 2 * longest * max(map(abs, own.values())) > 900
+        units = own if far else {}
+    return data.in_units(units)
 
 
 def alignment(
@@ -355,8 +359,8 @@ def alignment(
     **options,  # all of `estimate`; of columns as dicts {"phi": ..., "psi": ...}
 ) -> Alignment:
     "How alike two systems see the same inputs: unbiased kernel alignment, with its error."
-    systems = {"phi": phi, "psi": psi}
-    return Alignments(*_measured(systems, options, shared_features))["phi", "psi"]
+    data = _opened({"phi": phi, "psi": psi}, options, shared_features)
+    return Alignments(data.measure(), data)["phi", "psi"]
 
 
 cka = alignment  # the name that most people know
@@ -369,7 +373,8 @@ def alignments(
     **options,  # all of `estimate`; of columns as dicts by the names of the systems
 ) -> Alignments:
     "The alignments of all pairs of several systems, with errors."
-    return Alignments(*_measured(_checked_systems(systems), options, shared_features))
+    data = _opened(_checked_systems(systems), options, shared_features)
+    return Alignments(data.measure(), data)
 
 
 def ceiling(
@@ -420,7 +425,7 @@ class AlignmentStream:
                 min(named), f"{min(named)} belong to the inputs of a batch; pass to update"
             )
         self.shared_features = check_flag(shared_features, "shared_features")
-        self.options, self._batches = options, []
+        self.options, self._batches, self._units = options, [], None
 
     @property
     def n_rows(self):
@@ -441,10 +446,11 @@ class AlignmentStream:
         **options,  # groups and row_weights of the batch
     ):  # the stream itself
         "Take in a batch of at least four inputs, of all systems."
-        options = self.options | options
-        batch, _ = _measured(_checked_systems(systems), options, self.shared_features)
+        options, systems = self.options | options, _checked_systems(systems)
+        data = _opened(systems, options, self.shared_features, units=self._units)
+        batch = data.measure()
         self._check(batch)
-        self._batches = [*self._batches, batch]
+        self._batches, self._units = [*self._batches, batch], data.units_of_results
         return self
 
     def _check(self, batch):
@@ -469,8 +475,13 @@ class AlignmentStream:
         mine, theirs = ((x.shared_features, {**x.options}) for x in (self, other))
         if mine != theirs:
             raise ArgumentError("other", "the streams have different options")
+        units = [x._units for x in (self, other) if x._batches]
+        if units[1:] and units[0] != units[1]:
+            raise ArgumentError(
+                "other", "the streams are in units far from one that differ; divide by them"
+            )
         both = AlignmentStream(shared_features=self.shared_features, **self.options)
-        both._batches = list(self._batches)
+        both._batches, both._units = list(self._batches), [*units, None][0]
         for batch in other._batches:
             both._check(batch)
             both._batches.append(batch)
@@ -527,7 +538,8 @@ def cross_moments(
             message = f"word {word!r} must have one to {LONGEST} letters a and b"
             raise ArgumentError("words", message)
     letters = [*map(tuple, words)]
-    return _measured({"a": phi, "b": psi}, options, shared_features, letters)[0]
+    data = _opened({"a": phi, "b": psi}, options, shared_features, units={})
+    return data.measure(letters)
 
 # %% ../nbs/14_alignment.ipynb #c9f5b3d4
 @recorded
@@ -551,7 +563,8 @@ def shape_bounds(
 ) -> ShapeBounds:
     "Between what the Procrustes (Bures) distance of two systems lies, at total variance 1."
     words = [*map(tuple, ("a", "b", "ab", "aa", "bb", "abab"))]
-    found, _ = _measured({"a": phi, "b": psi}, options, shared_features, words)
+    data = _opened({"a": phi, "b": psi}, options, shared_features, longest=4)
+    found = data.measure(words)
 
     def squared_fidelity(m):
         "Bounds of F^2, F = tr (T1^1/2 T2 T1^1/2)^1/2 {eq}`eq-fidelity`."
@@ -567,5 +580,7 @@ def shape_bounds(
         fidelity = lambda m: np.sqrt(np.clip(squared_fidelity(m)[side], 0, 1))
         return lambda m: np.sqrt(2 - 2 * fidelity(m))
 
-    bound = lambda k, name: found.derive(distance(k), name=f"{name} of the shape distance")
+    def bound(side, name):
+        return found.derive(distance(side), scale=2.0, name=f"{name} of the shape distance")
+
     return ShapeBounds(bound(1, "lower bound"), bound(0, "upper bound"))

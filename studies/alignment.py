@@ -58,7 +58,7 @@ def summary(run, name, pair):
     "One process: mean and spread of every estimate at every size."
     result = {"truth": pair.alignment(), "shapes": [list(shape) for shape in SHAPES]}
     result |= {key: {"mean": [], "se": [], "sd": []} for key in KEYS}
-    result |= {"stderr": [], "coverage": [], "undefined": []}
+    result |= {"stderr": [], "coverage": [], "undefined": [], "unknown": []}
     for k, shape in enumerate(SHAPES):
         count = run.settings["n_matrices"] // (4 if math.prod(shape[:2]) > 1e5 else 1)
         one = partial(draw, pair, shape, [run.seed, list(PAIRS).index(name), k])
@@ -73,7 +73,9 @@ def summary(run, name, pair):
         value, error = drawn[:, 3], drawn[:, 5]
         known = np.isfinite(value)
         held = abs(value - pair.alignment())[known] < 1.96 * error[known]
-        result["stderr"].append(math.sqrt(np.mean(error[known] ** 2)))
+        told = error[np.isfinite(error)]  # infinite: the data do not tell
+        result["stderr"].append(math.sqrt(np.mean(told**2)))
+        result["unknown"].append(int(np.isinf(error[known]).sum()))
         result["coverage"].append(held.mean())
         result["undefined"].append(int((~known).sum()))
     return result

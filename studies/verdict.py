@@ -2,8 +2,9 @@
 
 Writes results/verdict.json: rejections at the level .05 of the permutation test of the
 unbiased numerator, of plain centred kernel alignment and of Student's test of the value, on
-eight pairs of unrelated systems and on related ones; the largest of many pairs with and
-without the winner's bias; and the corrected alignment at 20 units and a steep spectrum.
+eight pairs of unrelated systems and on related ones; the values of plain, calibrated and
+corrected alignment beside them; the largest of many pairs with and without the winner's
+bias; and the corrected alignment at 20 units and a steep spectrum.
 """
 
 import os
@@ -17,7 +18,6 @@ import numpy as np
 
 import spectral_moments as sm
 from spectral_moments.processes import LinearPair
-from spectral_moments.similarity import plain_alignment
 
 SEED = 2036
 SETTINGS = {
@@ -92,31 +92,49 @@ def noisy(rng, P):
 UNRELATED = (linear, steep, fourier, heavy, counts, movies, sessions, noisy)
 
 
-def plain_p_value(phi, psi, count, rng):
-    "The permutation test of plain centred kernel alignment."
-    given = plain_alignment(phi, psi)
-    null = [plain_alignment(phi, psi[rng.permutation(len(psi))]) for _ in range(count)]
-    return (1 + sum(x >= given - 1e-12 for x in null)) / (1 + count)
+def unit_gram(x):
+    "Gram matrix of the centred responses, over its norm."
+    x = x - x.mean(0)
+    gram = x @ x.T
+    return gram / np.linalg.norm(gram)
+
+
+def calibrated(layers, area, count, rng):
+    """The largest plain alignment, its calibrated score and its p-value.
+
+    Transcribed from `calibrate_layers` of calibrated-similarity 0.1.1 with centred kernel
+    alignment as the measure (one layer: `calibrate`); benchmarks/bench_peers.py compares.
+    """
+    grams, L = [unit_gram(x) for x in layers], unit_gram(area)
+    largest = lambda L: max(np.vdot(K, L) for K in grams)
+    orders = (rng.permutation(len(L)) for _ in range(count))
+    given, null = largest(L), [largest(L[np.ix_(order, order)]) for order in orders]
+    threshold = np.sort([given, *null])[math.ceil((1 - LEVEL) * (count + 1)) - 1]
+    score = np.clip((given - threshold) / (1 - threshold), 0, 1)
+    p_value = (1 + sum(x >= given for x in null)) / (1 + count)
+    return given, score, p_value
 
 
 def unrelated(process, settings, seed, index):
-    "p-values of one draw: permutation test, and Student's test of the value."
+    "p-values of one draw: permutation test, Student's test, and that of plain alignment."
     rng = np.random.default_rng([*seed, index])
     phi, psi, options = process(rng, settings["inputs"])
     within = options.pop("within", None)
     found = sm.alignment(phi, psi, **options)
     count = settings["n_permutations"]
     test = found.permutation_test(count, within=within, random_state=rng)
-    return [test.p_value, found.p_value()]
+    phi, psi = (x.mean(0) if x.ndim == 3 else x for x in (phi, psi))
+    return [test.p_value, found.p_value(), calibrated([phi], psi, count, rng)[2]]
 
 
 def related(pair, settings, seed, index):
-    "p-values of one draw: permutation test, plain alignment, Student's test."
+    "p-values of one draw: permutation test, plain alignment, Student's test; values."
     rng = np.random.default_rng([*seed, index])
     phi, psi = pair.sample(settings["inputs"], 15, 15, rng)
     found = sm.alignment(phi, psi)
     test = found.permutation_test(199, random_state=rng)
-    return [test.p_value, plain_p_value(phi, psi, 199, rng), found.p_value()]
+    plain, score, p_value = calibrated([phi], psi, 199, rng)
+    return [test.p_value, p_value, found.p_value(), found.value, plain, score]
 
 
 def rejections(p_values):
@@ -126,14 +144,19 @@ def rejections(p_values):
     return {"share": share.tolist(), "error": error.tolist()}
 
 
+def mean(x):
+    "Mean, spread and error of the mean, of what is known."
+    x = x[np.isfinite(x)]
+    sd = float(x.std(ddof=1))
+    return {"mean": float(x.mean()), "sd": sd, "se": sd / math.sqrt(len(x))}
+
+
 def type_one(run):
     "Rejections of unrelated systems."
     settings, found = run.settings["type_one"], {}
     for k, process in enumerate(UNRELATED):
-        one, name = (
-            partial(unrelated, process, settings, [run.seed, 1, k]),
-            process.__name__,
-        )
+        one = partial(unrelated, process, settings, [run.seed, 1, k])
+        name = process.__name__
         found[name] = rejections(run.repeat(name, one, settings["n_matrices"]))
     return found
 
@@ -145,29 +168,30 @@ def power(run):
         pair = LinearPair(20, math.acos(math.sqrt(truth)))
         one = partial(related, pair, settings, [run.seed, 2, k])
         drawn = run.repeat(f"alignment {truth}", one, settings["n_matrices"])
-        found.append({"truth": truth} | rejections(drawn))
+        drawn = np.array(drawn, dtype=float)
+        names = ("corrected", "plain", "calibrated")
+        values = {name: mean(x) for name, x in zip(names, drawn[:, 3:].T)}
+        found.append({"truth": truth} | rejections(drawn[:, :3]) | values)
     return found
 
 
 def winner(settings, seed, index):
     "One draw of layers that are equally like an area: the largest, and without its bias."
-    rng, P, Q = (
-        np.random.default_rng([*seed, index]),
-        settings["inputs"],
-        settings["features"],
-    )
+    rng = np.random.default_rng([*seed, index])
+    P, Q, truth = (settings[key] for key in ("inputs", "features", "truth"))
     features = lambda x: x @ rng.standard_normal((10, Q))
-    seen, truth = rng.standard_normal((P, 10)), settings["truth"]
+    seen = rng.standard_normal((P, 10))
+    new = lambda: math.sqrt(1 - truth) * rng.standard_normal((P, 10))
     layers = {
-        f"layer {k}": features(
-            math.sqrt(truth) * seen + math.sqrt(1 - truth) * rng.standard_normal((P, 10))
-        )
+        f"layer {k}": features(math.sqrt(truth) * seen + new())
         for k in range(settings["layers"])
     }
-    found = sm.alignments({**layers, "area": features(seen)})
+    area = features(seen)
+    found = sm.alignments({**layers, "area": area})
     best = found.best("area", random_state=rng)
     largest = max(found[pair].value for pair in found.pairs("area"))
-    return [largest, best.value, best.stderr]
+    plain, score, _ = calibrated([*layers.values()], area, 199, rng)
+    return [largest, best.value, best.stderr, plain, score]
 
 
 def best(run):
@@ -175,12 +199,8 @@ def best(run):
     settings = run.settings["best"]
     one = partial(winner, settings, [run.seed, 3])
     drawn = np.array(run.repeat("best", one, settings["n_matrices"]), dtype=float)
-    names, error = ("largest", "best", "stderr"), drawn.std(0, ddof=1)
-    summary = {"mean": drawn.mean(0), "sd": error, "se": error / math.sqrt(len(drawn))}
-    return {
-        name: {key: float(x[k]) for key, x in summary.items()}
-        for k, name in enumerate(names)
-    }
+    names = ("largest", "best", "stderr", "plain", "calibrated")
+    return {name: mean(x) for name, x in zip(names, drawn.T)}
 
 
 def corrected(pair, settings, seed, index):
@@ -199,10 +219,11 @@ def remainder(run):
         drawn = run.repeat(f"exponent {exponent}", one, settings["n_matrices"])
         drawn = np.array(drawn, dtype=float)
         drawn = drawn[np.isfinite(drawn).all(axis=1)]
-        mean, sd = drawn.mean(0), drawn.std(0, ddof=1)
         part = {"exponent": exponent, "truth": pair.alignment(), "draws": len(drawn)}
-        part |= {"corrected": mean[0], "ratio": mean[1], "stderr": mean[2], "sd": sd[0]}
-        found.append(part | {"se": sd[0] / math.sqrt(len(drawn))})
+        names = ("corrected", "ratio", "stderr")
+        part |= {name: x["mean"] for name, x in zip(names, map(mean, drawn.T))}
+        own = mean(drawn[:, 0])
+        found.append(part | {"sd": own["sd"], "se": own["se"]})
     return found
 
 

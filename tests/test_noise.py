@@ -95,6 +95,14 @@ CASES = {
         dict(center=True, columns=Side(population=3)),
     ),
     "groups": ((6, 2), 2, 2, 5, dict(rows=Side(groups=GROUPS))),
+    "groups, third": ((6, 3), 3, 2, 4, dict(rows=Side(groups=GROUPS))),
+    "groups, third, all columns": (
+        (6, 3),
+        3,
+        6,
+        3,
+        dict(rows=Side(groups=GROUPS), columns=Side(population=3)),
+    ),
     "groups, centred": ((6, 2), 2, 2, 5, dict(rows=Side(groups=GROUPS), center=True)),
     "groups, all columns": (
         (6, 2),

@@ -104,6 +104,31 @@ def test_scales_offsets_and_orders_do_not_matter():
     assert sm.cka is sm.alignment
 
 
+@pytest.mark.parametrize("units", [(1.0, 1e150), (1e-150, 1e150), (1e-160, 1e-160)])
+def test_units_whose_squares_are_beyond_doubles(units):
+    "An alignment has no unit; what has one is NaN there, and says why."
+    given = dict(zip("ab", LinearPair(5, 0.5).sample(30, 12, 20, 0)))
+    far = {name: unit * given[name] for name, unit in zip("ab", units)}
+    one, other = alignments(given), alignments(far)
+    same(other["a", "b"], one["a", "b"], 1e-6)
+    same(other.best(), one.best(), 1e-6)
+    same(other.ceiling(), one.ceiling(), 1e-6)
+    assert other.permutation_test(19).p_values == one.permutation_test(19).p_values
+    for bounds in zip(shape_bounds(*far.values()), shape_bounds(*given.values())):
+        same(*bounds, 1e-6)
+    stream, plain = (
+        AlignmentStream()
+        .update({name: x[:15] for name, x in systems.items()})
+        .update({name: x[15:] for name, x in systems.items()})
+        for systems in (far, given)
+    )
+    same(stream.estimate()["a", "b"], plain.estimate()["a", "b"], 1e-6)
+    with pytest.raises(ValueError, match="divide"):
+        stream.merge(plain)
+    values = cross_moments(*far.values(), words=("aa", "bb"))
+    assert np.isnan(values.values).any() and "beyond the range" in values.notes[0]
+
+
 def test_a_system_is_aligned_with_itself():
     phi, _ = LinearPair(3, 0.5).sample(30, 20, 20, 0)
     found = alignments({"a": phi, "b": phi[:, ::-1]})
@@ -172,6 +197,11 @@ def test_the_angle():
     assert (near["a", "b"].ratio > 1) == (near["a", "b"].angle.plain < 0)
     assert near["a", "b"].angle.stderr > 0
     np.testing.assert_allclose(near["a", "a"].angle.value, 0, atol=1e-5)
+    pair, held = LinearPair(5, 0.3), []  # near zero the square is nearly linear
+    for seed in range(50):
+        low, high = alignment(*pair.sample(40, 15, 20, seed)).angle.interval()
+        held.append(low < math.acos(pair.alignment()) < high)
+    assert np.mean(held) > 0.9
 
 
 # --- notes --------------------------------------------------------------------------------
@@ -457,3 +487,26 @@ def test_the_stored_verdict_is_drawn_again():
     assert again == study.unrelated(
         study.movies, settings["type_one"], [study.SEED, 1, 5], 0
     )
+
+
+def test_networks_that_read_an_area(monkeypatch):
+    "The study of layers on made-up responses: objects held out, layers in parts, options."
+    study, rng = load_study("layers"), np.random.default_rng(0)
+    names = [f"{kind}{k}" for kind in study.THINGS for k in range(8)] + [*study.FRUITS]
+    names += ["bear", "cow", "dog", "elephant", "gorilla", "hedgehog", "lioness", "turtle"]
+    objects = rng.permutation(np.repeat(names, 3))
+    kinds = np.array([study.category(name) for name in objects])
+    assert study.category("car_astra") == "car" and len({*kinds}) == 8
+    known, new = study.split(objects, np.random.default_rng(1))
+    assert not {*objects[known]} & {*objects[new]} and len({*objects[new]}) == 32
+    repeats = rng.standard_normal((8, len(objects), 6))
+    areas = {name: repeats[:, :, :4] + 0.1 for name in study.AREAS}
+    monkeypatch.setattr(study, "recorded", lambda: (repeats, areas, objects))
+    settings = {"images": 2, "width": 5, "epochs": 1}
+    systems, shown, right = study.make(settings, 0)
+    assert {len(x) for x in systems.values()} == {4} and len(shown) == 64
+    np.testing.assert_allclose(
+        systems["V4"].mean(0)[:, :4] + 0.1, systems["IT, Tito"].mean(0)
+    )
+    assert [*study.options(systems, shown)["population"].values()] == [6] + [5] * 6
+    assert 0 <= right <= 1

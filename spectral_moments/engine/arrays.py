@@ -446,6 +446,8 @@ def finished(
     *values,  # arrays, or lists of arrays
 ) -> tuple:  # the same in memory
     "Results that are used now; what has a gradient keeps it."
+    if {type(x) for x in _each(values)} <= {np.float64, np.ndarray}:
+        return values
     tensors = [x for x in _each(values) if backend(x) == "torch"]
     if any(x.requires_grad for x in tensors):
         return values

@@ -137,10 +137,9 @@ class Noise(NamedTuple):
         "A matrix whose mean is the power of the mean of x: entries to a power, unbiased."
         if self.law == "gaussian":  # Hermite polynomials
             variance = namespace(x).asarray(np.asarray(self.parameter) * self.unit**2)
-            found = 0.0 * x
-            for j in range(power // 2 + 1):
-                ways = math.perm(power, 2 * j) / (math.factorial(j) * (-2) ** j)
-                found = found + ways * variance**j * x ** (power - 2 * j)
+            before, found = 1.0, x
+            for j in range(1, power):
+                before, found = found, x * found - j * variance * before
             return found
         found = x
         for j in range(1, power):  # falling factorials
@@ -153,6 +152,22 @@ class Noise(NamedTuple):
                     f"{self.parameter} draws tell fewer powers; lower n_max",
                 )
             found = found * (self.parameter**power / math.perm(self.parameter, power))
+        return found
+
+    def about(self, x, rest, power):
+        "A matrix whose mean is the power of the mean of `rest`, which is x less a shift."
+        if self.law == "gaussian":
+            return self(rest, power)
+        if self.law == "poisson":  # Charlier polynomials
+            before, found, shift = 1.0, rest, x - rest
+            for j in range(1, power):
+                next_one = (rest - j * self.unit) * found - j * self.unit * shift * before
+                before, found = found, next_one
+            return found
+        shift = x - rest
+        found = (-shift) ** power
+        for j in range(1, power + 1):
+            found = found + math.comb(power, j) * (-shift) ** (power - j) * self(x, j)
         return found
 
     def variance(self, x):
@@ -281,6 +296,12 @@ class Source:
     trials: Any  # array (T, P, Q); NaN where missing
     exponent: int = 0  # rows are handed out divided by 2**exponent
     gaps: bool = False  # whether entries may be missing
+    unit: int = 0  # results are in units of 2**unit
+
+    @property
+    def shift(self) -> int:
+        "The power of two that results of rows as handed out are multiplied by, in units."
+        return self.exponent - self.unit
 
     @property
     def shape(self) -> tuple[int, int, int]:

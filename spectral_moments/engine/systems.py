@@ -209,10 +209,11 @@ def _as_counts(unit):
 
     def counts(x):
         x = to_numpy(x) / unit
-        known = x[x == x]
-        if not len(known):
-            return 0.0, True, 0.0
-        return float(known.min()), bool((known == np.rint(known)).all()), float(known.max())
+        smallest = x.min()
+        if smallest != smallest:
+            x = x[x == x]
+            smallest = x.min(initial=0.0) if len(x) else 0.0
+        return float(smallest), bool((x == np.rint(x)).all()), float(x.max(initial=0.0))
 
     return counts
 
