@@ -430,7 +430,7 @@ def _answer(stream, stderr):
     design = Design({"phi": system}, stream.center, rows)
     lost = lost_words(found, design, words)
     found.values[lost] = np.nan
-    settings = dict(center=stream.center, population=stream.population, method="stream")
+    settings = dict(method="stream", n_permutations=None, seed=stream.random_state)
     shapes = {"phi": (T, stream.n_rows, Q)}
     options = dict(
         shapes=shapes, lost=lost, ordered=False, notes=[_ORIGIN] if lost.any() else []
