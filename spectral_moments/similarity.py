@@ -33,6 +33,7 @@ from spectral_moments.permutation import (
     permutation_test,
 )
 from spectral_moments.results import (
+    SCHEMA,
     Estimate,
     Quantity,
     Records,
@@ -161,6 +162,7 @@ class Alignment(Quantity):
         "Everything as numbers, strings and lists, ready for JSON; None where unknown."
         words = [*map(" ".join, self.estimate.words)]
         return {
+            "schema": SCHEMA,
             **super().to_dict(),
             "parts": dict(zip(self.parts, finite_or_none(self.parts.values()))),
             "traces": dict(zip(words, finite_or_none(self.estimate.values))),

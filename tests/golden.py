@@ -61,7 +61,7 @@ MOMENTS = {
     **SIDES,
     "probe_error": lambda x: x.parts["probes"],
     "covariance": lambda x: triangle(x.covariance),
-    "expected_stderr": lambda x: x.expected_stderr(50, 70),
+    "expected_stderr": lambda x: x.expected_stderr(50, 70).middle,
     "dimension": lambda x: x.dimension().value,
     "dimension_stderr": lambda x: x.dimension().stderr,
     **INTERVAL,

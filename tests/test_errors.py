@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spectral_moments import Linear, all_cycles
+from spectral_moments import Linear, PowerLaw, all_cycles
 from spectral_moments import estimate as centred_estimate
 from spectral_moments.engine import choice
 from spectral_moments.engine.reduction import Axis
@@ -156,16 +156,17 @@ def test_scaling():
 
 def test_expected_stderr():
     est = estimate(Linear(5).sample(30, 40, random_state=1), 3)
-    np.testing.assert_allclose(est.expected_stderr(30, 40), est.stderr, rtol=1e-12)
-    more_rows, more_columns = est.expected_stderr(10**9, 40), est.expected_stderr(30, 10**9)
+    np.testing.assert_allclose(est.expected_stderr(30, 40).middle, est.stderr, rtol=1e-12)
+    sizes = (10**9, 40), (30, 10**9)
+    more_rows, more_columns = (est.expected_stderr(*size).middle for size in sizes)
     np.testing.assert_allclose(more_rows, est.parts["features"], rtol=1e-3)
     np.testing.assert_allclose(more_columns, est.parts["inputs"], rtol=1e-3)
     n = np.arange(1, 4)
     for P in (12, 300):
         rows = est.parts["inputs"] ** 2 * ((P - 1) / (P - n) * (30 - n) / 29) ** 2 * 30 / P
-        found = est.expected_stderr(P, 40) ** 2 - est.parts["features"] ** 2
+        found = est.expected_stderr(P, 40).middle ** 2 - est.parts["features"] ** 2
         np.testing.assert_allclose(found, rows, rtol=1e-8)
-    assert np.isinf(est.expected_stderr(3, 40)).tolist() == [False, False, True]
+    assert np.isinf(est.expected_stderr(3, 40).middle).tolist() == [False, False, True]
     with pytest.raises(ValueError, match="inputs = 0"):
         est.expected_stderr(0, 40)
     with pytest.raises(TypeError, match="features must be a whole number"):
@@ -181,11 +182,43 @@ def test_expected_stderr_of_groups():
     """Groups are the units that vary; twice the rows are twice the groups."""
     phi, labels = Linear(5).sample(40, 30, random_state=2), np.arange(40) // 2
     est = estimate(phi, 2, groups=labels, random_state=0)
-    np.testing.assert_allclose(est.expected_stderr(40, 30), est.stderr, rtol=1e-10)
+    np.testing.assert_allclose(est.expected_stderr(40, 30).middle, est.stderr, rtol=1e-10)
     n, units = np.arange(1, 3), 20
     factor = ((39 / (40 - n)) / (19 / (units - n))) ** 2 / 2
-    rows = est.expected_stderr(80, 30) ** 2 - est.parts["features"] ** 2
+    rows = est.expected_stderr(80, 30).middle ** 2 - est.parts["features"] ** 2
     np.testing.assert_allclose(rows, factor * est.parts["inputs"] ** 2, rtol=1e-8)
+
+
+class Gains:
+    """Rows of random gains."""
+
+    def sample(self, P, Q, rng):
+        return np.exp(0.5 * rng.standard_normal((P, 1))) * Linear(6).sample(P, Q, rng)
+
+
+class Circle:
+    """Tuning curves of one shape: every input and every feature is like the others."""
+
+    def sample(self, P, Q, rng):
+        angle = rng.uniform(0, 2 * np.pi, (P, 1)) - rng.uniform(0, 2 * np.pi, (1, Q))
+        return np.exp(3 * np.cos(angle))
+
+
+@pytest.mark.parametrize(
+    ("process", "least"),
+    [(Linear(7), 0.9), (PowerLaw(1.0, 80), 0.9), (Gains(), 0.65), (Circle(), 0.9)],
+)
+def test_the_range_of_expected_errors(process, least):
+    """From 30 x 40 to 60 x 80; of rows in gains it is too narrow, and a note says so."""
+    draw = lambda shape, k: process.sample(*shape, np.random.default_rng([70, k]))
+    values = [estimate(draw((60, 80), k), 2, stderr=False).values for k in range(150)]
+    spread = np.std(values, axis=0, ddof=1)
+    inside = []
+    for k in range(200, 240):
+        low, middle, high = estimate(draw((30, 40), k), 2).expected_stderr(60, 80)
+        assert (low < middle).all() and (middle < high).all()
+        inside.append((low < spread) & (spread < high))
+    assert np.mean(inside) > least
 
 
 # --- shape of the error -------------------------------------------------------------------

@@ -342,8 +342,8 @@ def test_shown():
     assert result._repr_html_().startswith("<p>Spectral moments of 24 inputs x 30 features")
     groups, weights = np.arange(24) // 2, np.arange(30)
     full = estimate(PHI, 2, groups=groups, column_weights=weights, random_state=7)
-    used = "centred, 12 groups of inputs, weights of features, method auto, seed 7"
-    assert str(full).splitlines()[0].endswith(used)
+    used = "centred, 12 groups of inputs, weights of features, method auto, seed 7, version"
+    assert used in str(full).splitlines()[0]
     some = uncentred(np.stack([PHI] * 3), 2, population=(None, 40))
     assert "3 trials, not centred, population of 40 features" in str(some)
     told = json.loads(json.dumps(full.to_dict()))

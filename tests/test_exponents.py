@@ -311,6 +311,52 @@ def test_moments_without_errors_are_refused():
         power_law(sm.PowerLaw(1.0).moments(6))
 
 
+def drawn(eigenvalues, seed, shape=(90, 120)):
+    rng = np.random.default_rng([90, seed])
+    x, w = (rng.standard_normal((size, len(eigenvalues))) for size in shape)
+    return x * np.sqrt(eigenvalues) @ w.T
+
+
+RANK = np.arange(1.0, 151)
+FALSE = {
+    "spike": np.where(RANK == 1, 5.0, 1.0) * RANK**-0.7,
+    "broken law": np.where(RANK <= 5, RANK**-2.0, 5**-1.2 * RANK**-0.8),
+    "exponential": np.exp(-0.6 * (RANK - 1)),
+}
+
+
+@pytest.mark.parametrize("name", FALSE)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_false_law_is_rejected_or_not_excluded(name, seed):
+    fit = power_law(sm.estimate(drawn(FALSE[name], seed), 4))
+    assert fit.p_value < 0.05 or (fit.power[name] < 0.8 and name in str(fit))
+    if fit.p_value >= 0.05:
+        assert "not excluded (power of the test)" in str(fit)
+
+
+def test_power_grows_with_what_is_known():
+    """From the level of the test to one."""
+    m = sm.PowerLaw(1.0).moments(4)
+    found = [
+        power_law(sm.results.from_moments(m, error * m)).power
+        for error in (0.2, 0.02, 0.002)
+    ]
+    for name in FALSE:
+        rough, fine, finest = (x[name] for x in found)
+        assert 0.05 <= rough < 0.3 < finest and rough < fine <= finest
+        assert finest > 0.99
+    assert "not excluded" not in str(power_law(sm.results.from_moments(m, 0.002 * m)))
+
+
+def test_a_mean_and_a_steep_top_are_named():
+    steep = drawn(RANK**-2.5, 3)
+    assert any("95% of m(2)" in x for x in power_law(sm.estimate(steep, 4)).notes)
+    phi = drawn(RANK**-0.9, 4)
+    assert power_law(sm.estimate(phi, 4)).notes == []
+    (note,) = power_law(sm.estimate(phi, 4, center=False)).notes
+    assert "the mean over inputs was kept" in note
+
+
 def test_notes():
     assert not power_law(exact(sm.PowerLaw(1.0).moments(6))).notes
     fit = power_law(exact(sm.Linear(20).moments(6), 0.01))

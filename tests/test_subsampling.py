@@ -162,3 +162,61 @@ def test_plot_of_a_sweep():
     ).plot()
     assert len(ax.get_xticks()) == 4
     plt.close("all")
+
+
+# --- gaps, and how often the check is wrong ---
+
+
+@pytest.mark.parametrize("seed", [3, 4])
+def test_a_gap_changes_little(seed):
+    phi = sm.Linear(5).sample(30, 36, random_state=seed)
+    holes = phi.copy()
+    holes[seed, 2 * seed] = np.nan
+    options = dict(n_draws=12, random_state=seed)
+    whole, gaps = (sm.subsample_check(x, 2, **options) for x in (phi, holes))
+    for name in whole.values:
+        one, two = (check.ratios(name)[0][1:] for check in (whole, gaps))
+        np.testing.assert_allclose(two, one, atol=0.1)
+    trials = np.stack([holes, phi + normal((30, 36), seed)])
+    assert np.isfinite(sm.subsample_check(trials, 2, **options).ratios("naive")[0]).all()
+
+
+def test_one_gap_brings_no_draws():
+    """Orders 3 and 4 follow from the complete rows, whatever the seed."""
+    phi = sm.PowerLaw(1.0, 60).sample(120, 100, random_state=12)
+    holes = phi.copy()
+    holes[70, 5] = np.nan
+    whole = sm.estimate(phi, 4)
+    found = [sm.estimate(holes, 4, random_state=seed) for seed in (0, 1)]
+    np.testing.assert_array_equal(found[0].values, found[1].values)
+    assert (abs(found[0].values - whole.values) < 0.1 * whole.stderr).all()
+    np.testing.assert_allclose(found[0].stderr, whole.stderr, rtol=0.05)
+    assert "n = 3, 4: from the 119 of 120 inputs without gaps" in found[0].notes
+    rows = found[0].axes["inputs"].deviations
+    assert rows.shape == (4, 120) and not rows[2:, 70].any() and rows[:2, 70].all()
+
+
+def test_gaps_of_two_systems():
+    phi, psi = sm.Linear(5).sample(40, 30, 1), normal((40, 20), 2)
+    phi[3, 4] = np.nan
+    found = sm.cross_moments(phi, psi, ("ab", "abb"), groups=np.arange(40) // 2)
+    rest = np.delete(np.arange(40), 3)
+    part = sm.cross_moments(
+        phi[rest], psi[rest], ("abb",), groups=(np.arange(40) // 2)[rest]
+    )
+    np.testing.assert_allclose(found.values[1], part.values[0], rtol=1e-10)
+
+
+def test_how_often_the_check_is_wrong():
+    """All sizes and orders are tested at once; the naive estimator is found out."""
+    p = {"all_cycles": [], "naive": []}
+    for seed in range(16):
+        phi = sm.Linear(5).sample(24, 30, random_state=80 + seed)
+        check = sm.subsample_check(phi, 2, n_draws=40, random_state=seed)
+        for name in p:
+            p[name].append(check.p_value(name))
+    assert np.mean(np.array(p["all_cycles"]) < 0.05) < 0.2
+    assert np.mean(np.array(p["naive"]) < 0.05) > 0.9
+    assert "p of all (Holm)" in str(check)
+    all_of_them = sm.subsample_check(phi[:5, :3], shapes=[(4, 2)], n_draws=None)
+    assert math.isnan(all_of_them.p_value("naive"))

@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['ALIASES', 'SPEED', 'LEAST', 'MOST', 'PRODUCTS', 'ERRORS', 'WIDEST', 'KEPT', 'LARGEST', 'CHEAP', 'ROUNDS', 'TOLERANCE',
-           'LOST', 'NEGLIGIBLE', 'LITERAL', 'MANY', 'OVERHEAD', 'FLIPS', 'STEP', 'choose', 'every_cycle', 'Plan',
-           'plan', 'lost_words', 'reduce_planned', 'without_unit', 'literal_axes', 'trial_axis', 'axes_from_sample']
+           'LOST', 'NEGLIGIBLE', 'LITERAL', 'MANY', 'OVERHEAD', 'GAPS', 'FLIPS', 'STEP', 'choose', 'every_cycle',
+           'Plan', 'plan', 'lost_words', 'reduce_planned', 'without_unit', 'Complete', 'complete_part', 'literal_axes',
+           'trial_axis', 'axes_from_sample']
 
 # %% ../../nbs/98_choice.ipynb #b7ff3e58
 import math
@@ -61,7 +62,7 @@ def choose(
         names = [name] * k
     others, n_max = len(words) - len(names), len(words[-1])
     if not others or len(design.systems) > 1:
-        return names or ["all_cycles"] * len(words), views
+        return ["all_cycles"] * len(words) if others else names, views
     rows = P // 2 if design.center else P
     price = {name: _price(name, design, words, inputs=rows) for name in walks}
     name, most = min(walks, key=price.get), budget  # the cheapest
@@ -333,6 +334,46 @@ def without_unit(
     of = design.units[kind]
     labels = np.arange(of.size) if of.groups is None else of.groups
     return design.part(kind, np.flatnonzero(labels != unit))
+
+# %% ../../nbs/98_choice.ipynb #d51a7d32
+GAPS = 0.05  # share of rows or columns that are left out because of a gap, at most
+
+
+class Complete(NamedTuple):
+    "Rows or columns without gaps."
+
+    kind: str  # "inputs", or of columns
+    keep: np.ndarray  # their numbers
+    design: Design  # what was measured of these
+
+    def among_all(self, axis, design):
+        "Deviations in their places: leaving out a unit that was not used changes nothing."
+        of = design.units[self.kind]
+        units = self.keep if of.groups is None else np.unique(of.groups[self.keep])
+        deviations = np.zeros((len(axis.deviations), of.count))
+        deviations[:, units] = axis.deviations
+        return Axis(deviations)
+
+
+def complete_part(
+    design: Design,  # what was measured, and what is known of it
+) -> Complete | None:  # None: no gaps, or too many rows and columns have one
+    "Rows or columns without a gap, if hardly any have one."
+    systems = design.systems
+    if not design.backends <= {"numpy", "torch"}:
+        return None
+    missing = lambda x: to_numpy(x != x).any(0)
+    gaps = {name: missing(system.source.trials) for name, system in systems.items()}
+    whole = {"inputs": ~np.any([x.any(1) for x in gaps.values()], axis=0)}
+    whole |= {s.space: ~gaps[k].any(0) for k, s in systems.items() if len(systems) == 1}
+    kind = max(whole, key=lambda kind: whole[kind].mean())
+    if kind in design.population or not 1 - GAPS <= whole[kind].mean() < 1:
+        return None
+    keep = np.flatnonzero(whole[kind])
+    part = design.part(kind, keep)
+    dense = lambda s: s._replace(source=replace(s.source, gaps=False))
+    part = replace(part, systems={name: dense(s) for name, s in part.systems.items()})
+    return Complete(kind, keep, part)
 
 # %% ../../nbs/98_choice.ipynb #1dc1f802
 def _affordable(design, words, kinds):

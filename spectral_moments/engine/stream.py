@@ -48,7 +48,7 @@ from spectral_moments.engine.sums import (
 )
 from .systems import Design, open_design
 from ..errors import normal_units
-from ..estimation import measure, settings_of
+from ..estimation import measure
 from ..io.files import atomic_write, zipped_array
 from ..results import Estimate, answer, power_words
 
@@ -550,7 +550,7 @@ def _answer(stream, stderr):
     shapes = {
         name: (T, stream.n_rows, Q) for name, (T, Q) in zip(stream.names, kind.shapes)
     }
-    settings = settings_of(design, "stream", None, stream.random_state)
+    settings = dict(method="stream", n_permutations=None, seed=stream.random_state)
     notes = [_ORIGIN] if lost.any() else [_FAR] if stderr and _far(stream, design) else []
     options = dict(shapes=shapes, lost=lost, ordered=False, notes=notes)
     return answer(found, design, words, ["sums"] * len(words), settings, **options)

@@ -531,7 +531,7 @@ def _answered(result, arguments):
     if not arguments.dimension:
         return json.dumps(result.to_dict(), indent=1) if arguments.json else str(result)
     if arguments.json:
-        parts = ("dimension", "shapes", "settings", "notes")
+        parts = ("schema", "dimension", "shapes", "settings", "notes")
         whole = result.to_dict()
         return json.dumps({name: whole[name] for name in parts}, indent=1)
     notes = [f"- {note}" for note in result.notes]

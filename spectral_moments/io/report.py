@@ -153,9 +153,9 @@ def part_more(subject: Subject) -> Shown:
     "What more data would buy."
     est, times = subject.est, 2.0 ** np.arange(0, 3.1, 0.5)
     (P, Q), m = est.shape[1:], est.values[1]
-    if not (P and Q and m > 0 and math.isfinite(est.expected_stderr(P, Q)[1])):
+    if not (P and Q and m > 0 and math.isfinite(est.expected_stderr(P, Q).middle[1])):
         raise ValueError("it needs m(2) with errors due to inputs and to features")
-    error = lambda f, g: 100 * est.expected_stderr(round(P * f), round(Q * g))[1] / m
+    error = lambda f, g: 100 * est.expected_stderr(round(P * f), round(Q * g)).middle[1] / m
     ways = {"more inputs": (1, 0), "more features": (0, 1), "more of both": (1, 1)}
     lines = {k: [error(f**a, f**b) for f in times] for k, (a, b) in ways.items()}
     curves = [Curve(k, times, y, tone=2 - i) for i, (k, y) in enumerate(lines.items())]

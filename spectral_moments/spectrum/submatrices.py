@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import stdtr
 
 from spectral_moments.checks import (
     ArgumentError,
@@ -23,7 +24,7 @@ from spectral_moments.checks import (
 from ..engine.arrays import check_trials
 from ..engine.sources import Recording
 from ..estimation import estimate
-from ..results import Quantity, Records, from_moments, new_axes
+from ..results import Quantity, Records, from_moments, holm, new_axes
 
 # %% ../../nbs/35_subsampling.ipynb #8aa2698c
 SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows and columns that a submatrix has
@@ -35,7 +36,15 @@ def two_halves(trials: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     if len(trials) == 1:
         return trials
     order = rng.permutation(len(trials))
-    return np.stack([trials[order[k::2]].mean(axis=0) for k in (0, 1)])
+    return np.stack([_known_mean(trials[order[k::2]]) for k in (0, 1)])
+
+
+def _known_mean(trials):
+    "Mean over trials of what is known, NaN where nothing is."
+    known = ~np.isnan(trials)
+    count = known.sum(axis=0)
+    total = np.where(known, trials, 0).sum(axis=0)
+    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
 
 
 def submatrices(shape: tuple, part: tuple, n_draws: int | None, rng: np.random.Generator):
@@ -49,12 +58,12 @@ def submatrices(shape: tuple, part: tuple, n_draws: int | None, rng: np.random.G
         yield np.array(rows), np.array(columns)
 
 # %% ../../nbs/35_subsampling.ipynb #b35a0001
-def _opened(phi, options, missing):
+def _opened(phi, options):
     "What `estimate` takes, as an array (T, P, Q), and the options, with its own groups."
     if isinstance(phi, Recording):
         options = dict(groups=phi.groups, column_groups=phi.column_groups) | options
         phi = phi.values
-    return check_trials(phi, missing=missing), options
+    return check_trials(phi, missing=True), options
 
 
 def _moments_of_part(trials, n_max, options):
@@ -91,10 +100,26 @@ class SubsampleCheck(Records):
     ) -> tuple:  # (means over submatrices / whole, their standard errors), (sizes, orders)
         "Means over submatrices in units of the whole: one, if the size does not matter."
         parts = [x / self.whole[name] for x in self.values[name]]
-        mean = np.array([x.mean(axis=0) for x in parts])
+        parts = [x[np.isfinite(x).all(axis=1)] for x in parts]  # gaps: some see no cycle
+        mean = np.array(
+            [x.mean(axis=0) if len(x) else x.sum(axis=0) * np.nan for x in parts]
+        )
         if self.exhaustive:
             return mean, np.zeros_like(mean)
-        return mean, np.array([x.std(axis=0, ddof=1) / math.sqrt(len(x)) for x in parts])
+        spread = lambda x: x.std(axis=0, ddof=1) if len(x) > 1 else x.sum(axis=0) * np.nan
+        return mean, np.array([spread(x) / math.sqrt(max(len(x), 1)) for x in parts])
+
+    def p_value(
+        self,
+        name: str,  # of an estimator
+    ) -> float:  # NaN if all submatrices were taken, whose mean has no error
+        "Does any size and order differ from the whole? For all of these tests at once."
+        mean, error = self.ratios(name)
+        count = np.array([[len(x) - 1] for x in self.values[name]])
+        with np.errstate(all="ignore"):
+            p = 2 * stdtr(count, -abs(mean - 1) / error)
+        p = holm(np.where(error > 0, p, np.nan).ravel())
+        return float(np.nanmin(p)) if np.isfinite(p).any() else math.nan
 
     def records(self):
         "One row for each estimator, size and order."
@@ -116,6 +141,9 @@ class SubsampleCheck(Records):
             cells = (f"{m[i, n]:.3f} +- {e[i, n]:.3f}" for m, e in found)
             size = "{} x {}".format(*self.shapes[i])
             lines.append(f"{size:>15}  {n + 1}" + "".join(f"{x:>19}" for x in cells))
+        if not self.exhaustive:
+            cells = (f"{self.p_value(name):.2g}" for name in self.values)
+            lines.append(f"{'p of all (Holm)':>18}" + "".join(f"{x:>19}" for x in cells))
         return "\n".join(lines)
 
     def plot(
@@ -158,8 +186,7 @@ def _check_shapes(shapes, shape, least, n_draws):
 
 # %% ../../nbs/35_subsampling.ipynb #71e54a10
 def subsample_check(
-    phi: ArrayLike | Recording,  # as for `estimate`, without gaps; of trials two random
-    # halves are used
+    phi: ArrayLike | Recording,  # as for `estimate`; of trials two random halves are used
     n_max: int = 2,  # highest order, at most 5, or 4 if centred
     *,
     shapes: list = None,  # of (rows, columns); None: 10, 20, 40 and 70 percent of both
@@ -174,10 +201,10 @@ def subsample_check(
     n_max, center = check_count(n_max, "n_max"), check_flag(center, "center")
     n_draws = None if n_draws is None else check_count(n_draws, "n_draws", least=2)
     rng = check_random_state(random_state)
-    trials, options = _opened(phi, options, missing=False)
+    trials, options = _opened(phi, options)
     trials, (P, Q) = two_halves(trials, rng), trials.shape[1:]
     shapes = _check_shapes(shapes, (P, Q), (2 * n_max if center else n_max, n_max), n_draws)
-    middle = trials.mean(axis=0)[None]
+    middle = _known_mean(trials)[None]
     functions = {
         "all_cycles": _moments_of_part(
             trials, n_max, dict(method="all_cycles", center=center) | options
@@ -263,7 +290,7 @@ def dimension_sweep(
 ) -> Sweep:
     "Does the dimension depend on how much was seen? print(dimension_sweep(phi))"
     n_draws = check_count(n_draws, "n_draws", least=2)
-    trials, options = _opened(phi, options, missing=True)
+    trials, options = _opened(phi, options)
     whole = estimate(trials, 2, random_state=random_state, **options).dimension()
     rng = check_random_state(random_state)
     shape, least = trials.shape[1:], (4, 2)
