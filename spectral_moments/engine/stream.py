@@ -23,7 +23,8 @@ from .arrays import check_trials, library, map_parts, to_numpy
 from .choice import lost_words, trial_axis
 from .graphs import Units, means_from_sums, prepared, word_weights
 from .planner import GraphSums, Same
-from .reduction import Axis, Reduced, draw_views, reduce, trial_splits
+from .reduction import Axis, Reduced, draw_views, reduce
+from .reduction import trial_splits
 from .sources import Means, scaled
 from spectral_moments.engine.sums import (
     Piece,
@@ -149,7 +150,7 @@ class Batches:
     """Traces of words over systems whose rows arrive in batches, in any order.
 
     Memory: 8 bytes times (G Q^2 + 30 Q) S + 1152 T Q, for S splits of T trials (1 for up to
-    two of them) and G matrices of sums: 1 and 4 for orders 2 and 3 if centred, with trials 3
+    two of them) and G matrices of sums: 1 and 4 at orders 2 and 3 if centred, with trials 3
     and 16.
     """
 
@@ -267,7 +268,7 @@ class Batches:
         elif self._kind != other._kind:
             raise ArgumentError(
                 "other",
-                "the streams differ in trials, features, groups, weights or gaps; make both "
+                "the streams differ in trials, features, groups, weights or gaps: make both "
                 "alike",
             )
         else:
@@ -502,7 +503,7 @@ def _numbered(groups):
 # %% ../../nbs/25_stream.ipynb #d3d84fef
 _ORIGIN = "rounding may be due to large means: make the stream with an origin near them"
 _FAR = (
-    "the means are far from the origin of the stream, and the errors are too large: make it "
+    "the means are far from the origin of the stream; the errors are too large: make it "
     "with an origin near the means"
 )
 

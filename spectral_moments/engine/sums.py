@@ -25,7 +25,8 @@ from spectral_moments.engine.graphs import (
     prepared,
     word_weights,
 )
-from .planner import GraphSums, Open, Part, Power, Same, Sides, matrix_of
+from .planner import GraphSums, Open, Part, Power, Same, Sides
+from .planner import matrix_of
 from .planner import joined_rows, open_sums
 from .sources import NotSurveyed, Source, scaled
 
@@ -477,7 +478,10 @@ def summed_means(
     pieces = row_pieces(systems, views, units["inputs"])
     columns = {k: of.groups for k, of in units.items() if k != "inputs"}
     gaps = {name: source.gaps for name, source in sources.items()}
-    origins = {name: scaled(origin_of(source.glance), -source.exponent) for name, source in sources.items()}
+    origins = {
+        name: scaled(origin_of(source.glance), -source.exponent)
+        for name, source in sources.items()
+    }
     means = near_means(origins, layout, graphs)
     work = Work(layout, graphs, gaps, columns, means)
     run = lambda function, work, add=None: map_parts(

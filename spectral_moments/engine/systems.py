@@ -26,7 +26,8 @@ from spectral_moments.checks import (
 )
 from .arrays import backend, to_numpy
 from .graphs import Units, layout_of
-from .sources import Noise, Pair, Recording, open_source, survey_source
+from .sources import Noise, Pair, Recording, open_source
+from .sources import survey_source
 
 # %% ../../nbs/41_systems.ipynb #2610214d
 class Side(NamedTuple):
