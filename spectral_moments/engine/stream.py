@@ -268,8 +268,8 @@ class Batches:
         elif self._kind != other._kind:
             raise ArgumentError(
                 "other",
-                "the streams differ in trials, features, groups, weights or gaps: make both "
-                "alike",
+                "the streams differ in trials, features, groups, weights or gaps; make "
+                "both alike",
             )
         else:
             graphs = self._graphs(self._kind)
