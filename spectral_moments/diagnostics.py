@@ -34,9 +34,9 @@ def _named(numbers):
     return ", ".join(map(str, numbers[:SHOWN])) + more
 
 
-def _sampled(count, most=SAMPLED):
+def _sampled(count):
     "Numbers of some rows or columns, at random, in their order."
-    return np.sort(np.random.default_rng(0).permutation(count)[:most])
+    return np.sort(np.random.default_rng(0).permutation(count)[:SAMPLED])
 
 
 def _mean_trial(trials):
@@ -68,10 +68,8 @@ def _telling(row):
     return (row != np.median(row)).sum() > SHOWN or len(np.unique(row)) == len(row) > 1
 
 
-NEAR, CHANCE = (
-    0.1,
-    1e-3,
-)  # distance over that of the next row; probability that is too small
+NEAR = 0.1  # distance over that of the next row
+CHANCE = 1e-3  # probability that is too small
 
 
 def _near_copies(x):
@@ -110,7 +108,7 @@ def _is_gram(source):
     if T > 1 or P != Q or P < 4 or source.gaps:
         return False
     k = min(P, SAMPLED)
-    x = to_numpy(source.held(slice(0, k)) + 0.0)[0, :, :k]
+    x = to_numpy((source.held(slice(0, k)) + 0.0)[0, :, :k])
     squares = x.diagonal()
     if squares.min() <= 0 or abs(x - x.T).max() > 1e-8 * squares.max():
         return False
@@ -205,9 +203,9 @@ def data_notes(
     "Doubts about the data, from a sample of it."
     T, P, Q = source.shape
     some = _sampled(Q)
-    all_rows = source.backend in ("numpy", "torch") and T * P * len(some) <= LOOKED
+    all_rows = source.backend == "numpy" and T * P * len(some) <= LOOKED
     numbers = np.arange(P) if all_rows else _sampled(P)
-    trials = to_numpy(source.held(numbers) + 0.0)[:, :, some]
+    trials = to_numpy((source.held(numbers) + 0.0)[:, :, some])
     x, known = _mean_trial(trials)
     if not known.any():
         return []
@@ -231,7 +229,7 @@ def data_notes(
         if not found and ordered:
             start = max(P - SAMPLED, 0) // 2
             near = source.held(slice(start, start + SAMPLED))
-            near = _mean_trial(to_numpy(near + 0.0)[:, :, some])[0]
+            near = _mean_trial(to_numpy((near + 0.0)[:, :, some]))[0]
             found = _order_notes(near, "rows", "if they follow each other in time")
         notes += found
     if _independent(columns, Q):
@@ -240,7 +238,7 @@ def data_notes(
         found = _alike_notes(x, seen[1], some, "columns")
         if not found:
             start = max(Q - SAMPLED, 0) // 2
-            near = to_numpy(source.held(few) + 0.0)[:, :, start : start + SAMPLED]
+            near = to_numpy((source.held(few) + 0.0)[:, :, start : start + SAMPLED])
             near = _mean_trial(near)[0].T
             found = _order_notes(near, "columns", "if neighbours measure the same")
         notes += found
@@ -301,7 +299,7 @@ def column_notes(
     for name, system in systems.items() if len(systems) > 1 else ():
         P = system.source.shape[1]
         rows = np.unique(np.linspace(0, P - 1, min(P, SAMPLED)).astype(int))
-        x = np.nan_to_num(to_numpy(system.source.held(rows))[:, :, :SAMPLED].mean(0))
+        x = np.nan_to_num(to_numpy(system.source.held(rows)[:, :, :SAMPLED]).mean(0))
         x = x - x.mean(0)
         looked[name] = x / np.maximum(np.sqrt((x**2).sum(0)), 1e-300)
     for (one, x), (two, y) in itertools.combinations(looked.items(), 2):

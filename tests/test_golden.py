@@ -30,6 +30,12 @@ CHANGED = [
     ("^estimate groups auto", EVERYTHING, "all cycles know groups, before: blocks"),
     ("sketched|lazy", {"low95", "high95"}, "errors of a sample know their skewness"),
     (
+        "^estimate sketched",
+        {"stderr", "covariance", "probe_error"},
+        "the noise of a sketch is that of its permutations and pairs too",
+    ),
+    ("sketched until enough", {"values"}, "and it stops in another round"),
+    (
         "^Stream|(memmap|h5py) lazy",
         EVERYTHING,
         "exact sums that add; before: walks, a sketch",

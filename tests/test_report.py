@@ -104,7 +104,7 @@ GIVEN = {  # what is given, its options, and the parts that are left out
     "one trial": (recording()[0], {}, 0),
     "two orders": (recording(), dict(n_max=2), 1),
     "few groups": (sm.Recording(recording(), np.arange(40) // 4), {}, 2),
-    "gaps": (gaps(recording()), {}, 1),
+    "gaps": (gaps(recording()), {}, 0),
     "layer": (recording(), dict(population=(None, 50)), 1),
     "counts": (np.random.default_rng(1).poisson(2, (40, 50)), dict(noise="poisson"), None),
     "noise": (normal((2, 30, 20)), {}, None),
@@ -232,6 +232,9 @@ RESULTS = {
     "ShapeBounds": lambda: sm.shape_bounds(A, B),
     "NoiseCheck": lambda: sm.noise_check(np.random.default_rng(0).poisson(2, (2, 9, 8))),
     "NoiseMoments": lambda: sm.noise_moments(A),
+    "SpectralFunction": lambda: sm.spectral_function(recording()[0], "effective_rank"),
+    "Classes": lambda: sm.by(recording()[0], np.arange(40) % 2),
+    "LocalDimension": lambda: sm.local_dimension(recording()[0], 0, nearest=20),
     "EstimatorTable": lambda: sm.compare_estimators(sm.Linear(3), [(9, 9)], repetitions=3),
 }
 
