@@ -14,12 +14,14 @@ SETTINGS = {
     "workers": [1, 2],
     "shapes": [[100_000, 64], [200_000, 128], [150_000, 256]],
     "chunk": 10_000,
+    "repetitions": 6,
     "schedule": {"chunks": 10_000, "seconds": 0.2, "threads": 100},
 }
 QUICK = {
     "workers": [1],
     "shapes": [[2000, 8], [4000, 8], [4000, 16]],
     "chunk": 500,
+    "repetitions": 2,
     "schedule": {"chunks": 100, "seconds": 0.01, "threads": 10},
 }
 PAPER = {"rows": 1e9, "columns": 1e4, "workers": 1000, "chunk": 1e5, "bytes": 2}
@@ -31,8 +33,8 @@ def parts(rows, columns, workers):
     return [rows * columns**2 / 2 / workers, rows * columns / workers]
 
 
-def seconds(shape, chunk, workers):
-    "Time of one pass for the values, order 2, on a cluster of processes."
+def seconds(shape, chunk, workers, repetitions):
+    "Least time of one pass for the values, order 2, on a cluster of processes."
     import dask.array as da
     from dask.distributed import Client, LocalCluster
 
@@ -44,7 +46,7 @@ def seconds(shape, chunk, workers):
     options = dict(threads_per_worker=1, processes=True, dashboard_address=":0")
     with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster):
         x, times = x.persist(), []
-        for _ in range(4):  # the first imports what is needed
+        for _ in range(1 + repetitions):  # the first imports what is needed
             begin = time.perf_counter()
             estimate(x, 2, stderr=False)
             times.append(time.perf_counter() - begin)
@@ -109,7 +111,8 @@ def measure(run):
     known, runs = run.settings, []
     for workers in known["workers"]:
         for shape in known["shapes"]:
-            took = run.once(f"{shape} {workers}", seconds, shape, known["chunk"], workers)
+            options = shape, known["chunk"], workers, known["repetitions"]
+            took = run.once(f"{shape} {workers}", seconds, *options)
             runs.append({"shape": shape, "workers": workers, "seconds": took})
     schedule = run.once("schedule", scheduled, **known["schedule"])
     rates = fitted(runs, schedule, known["schedule"]["chunks"])
