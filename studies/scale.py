@@ -12,7 +12,7 @@ import numpy as np
 SEED = 0
 SETTINGS = {
     "workers": [1, 2],
-    "shapes": [[100_000, 64], [200_000, 128], [150_000, 256]],
+    "shapes": [[200_000, 128], [60_000, 512], [20_000, 1536]],
     "chunk": 10_000,
     "repetitions": 6,
     "schedule": {"chunks": 10_000, "seconds": 0.2, "threads": 100},
