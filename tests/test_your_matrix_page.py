@@ -16,6 +16,7 @@ from test_cycles_page import browser as browser
 from test_cycles_page import find, needs_node
 
 import spectral_moments as sm
+from spectral_moments.engine.sums import KEPT
 from spectral_moments.processes import Linear
 
 SCRIPT = ROOT / "_static/your_matrix.js"
@@ -90,7 +91,9 @@ def test_numbers_are_those_of_the_library(tmp_path):
     files = saved(tmp_path, map(npy, given))
     found = node(f"{files}.map((name) => c.dimension(c.readBytes(bytes(name))))")
     for phi, numbers in zip(given, found, strict=True):
-        compare(numbers, phi, rtol=1e-6 if abs(phi.mean()) > 1e3 else 1e-9)
+        rtol = 1e-6 if abs(phi.mean()) > 1e3 else 1e-9
+        rtol = 2 / len(phi) if len(phi) > KEPT else rtol  # errors by sums over rows
+        compare(numbers, phi, rtol=rtol)
     assert any(numbers["high"] == "Infinity" for numbers in found)
     assert any(numbers["value"] == "NaN" for numbers in found)
 
