@@ -739,6 +739,7 @@ def read_call(path, by_command):
 
 def write_call(path, chance, content):
     "A writer that is interrupted, without room, or not alone leaves a complete file."
+
     from spectral_moments import Stream
     from spectral_moments.io.files import atomic_write
 
@@ -796,6 +797,7 @@ def full_disk(save):
 
 def interrupted(path, content, chance):
     "Ctrl-C after some bytes."
+
     from spectral_moments.io.files import atomic_write
 
     with contextlib.suppress(KeyboardInterrupt), atomic_write(path) as file:
@@ -1246,6 +1248,8 @@ def main():
         child(given.child[0], *map(int, given.child[1:]))
         return 0
     sys.path.insert(0, str(ROOT))
+    from importlib.metadata import version
+
     from conftest import load_study
 
     from spectral_moments.io.files import atomic_write
@@ -1254,7 +1258,9 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             found = product(Path(folder))
         with atomic_write(given.output.with_name("doors.json"), "w") as file:
-            file.write(json.dumps(found, indent=1) + "\n")
+            about = {"command": "python tests/hostile.py --doors"}
+            about["version"] = version("spectral_moments")
+            file.write(json.dumps(about | {"doors": found}, indent=1) + "\n")
         return int(any(x not in CELLS for row in found.values() for x in row.values()))
     store = load_study("common").Checkpoint(
         given.output.with_suffix(".partial"), {"batch": BATCH}

@@ -353,3 +353,11 @@ def test_report_needs_no_other_package(tmp_path):
         "print(*{'matplotlib', 'pandas', 'torch'} & set(sys.modules))"
     )
     assert succeed("-c", code).stdout.strip() == ""
+
+
+def test_a_biased_method_is_not_called_unbiased(tmp_path):
+    page = tmp_path / "x.html"
+    sm.report(recording(), page, method="naive")
+    assert "the whole, naive" in page.read_text()
+    sm.report(recording(), page)
+    assert "the whole, 95%" in page.read_text() and "whole, naive" not in page.read_text()
