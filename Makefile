@@ -65,8 +65,8 @@ hostile: $(STAMP)   ## 20,000 hostile calls, an hour on one core; goes on where 
 	nice $(BIN)/python tests/hostile.py --doors
 	nice $(BIN)/python tests/hostile.py --calls 20000
 
-reproduce: $(STAMP) recordings ## recompute every stored result (long)
-	@set -e; for f in $(filter-out studies/common.py studies/recordings.py,$(wildcard studies/*.py)); do echo "== $$f"; $(BIN)/python $$f; done
+reproduce: $(STAMP) recordings ## compute every stored study again, a day on one core, and compare; goes on where it was stopped
+	nice $(BIN)/python tools/reproduce.py
 
 clean:              ## remove what was built, keep the environment
 	rm -rf _build build dist .pytest_cache .ruff_cache .hypothesis *.egg-info

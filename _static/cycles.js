@@ -523,7 +523,7 @@
 
   // ------------------------------------------------------------ part: spread
   function spread(place) {
-    const settings = { P: 10, Q: 20, n: 2, d: 5 }, DRAWS = 200;
+    const settings = { P: 10, Q: 20, n: 2, d: 5 }, DOTS = 200, DRAWS = { 2: 200, 3: 2000, 4: 2000 };
     const controls = add(place, "div", { class: "ct-controls" });
     const size = (value) => ({ min: 4, max: 40, value });
     const change = (name) => (value) => {
@@ -540,7 +540,7 @@
 
     // the work is cut into short pieces, and dropped when a slider moves on
     function start() {
-      const mine = (ticket += 1), { P, Q, n, d } = settings, random = generator(SEED);
+      const mine = (ticket += 1), { P, Q, n, d } = settings, random = generator(SEED), draws = DRAWS[n];
       const drawn = Object.fromEntries(Object.keys(ESTIMATORS).map((name) => [name, []]));
       const expected = {
         naive: naiveExpectation(P, Q, n, d) * d ** (n - 1),
@@ -553,14 +553,14 @@
       (function some() {
         if (mine !== ticket) return;
         const until = performance.now() + 20;
-        while (drawn.naive.length < DRAWS && performance.now() < until) {
+        while (drawn.naive.length < draws && performance.now() < until) {
           const values = oneDraw(P, Q, n, d, random);
           for (const name in values) drawn[name].push(values[name]);
         }
-        if (drawn.naive.length < DRAWS) return void setTimeout(some, 0);
+        if (drawn.naive.length < draws) return void setTimeout(some, 0);
         figure.setAttribute("aria-busy", false);
         draw(drawn, expected);
-        place.dataset.done = JSON.stringify({ ...settings, draws: DRAWS, seed: SEED, expected });
+        place.dataset.done = JSON.stringify({ ...settings, draws, seed: SEED, expected });
       })();
     }
 
@@ -591,7 +591,7 @@
       names.forEach((name, r) => {
         const y = top + (r + 0.5) * ROW, group = add(svg, "g", { class: `ct-${name}` });
         add(svg, "text", { x: left - 8, y: y + 4, class: "ct-name" }, ESTIMATORS[name].label);
-        for (const value of drawn[name]) {
+        for (const value of drawn[name].slice(0, DOTS)) {
           add(group, "circle", { cx: x(value), cy: y + (jitter() - 0.5) * 26, r: 2.2, class: "ct-dot" });
         }
         const { mean, error } = meanAndSpread(drawn[name]);

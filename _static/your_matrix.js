@@ -279,6 +279,17 @@
     return scale * Math.sinh(z / scale);
   }
 
+  // Whether m(1) is seen: its standard error is below half of it. Else a dimension is 0/0.
+  function seen({ P, Q }, s) {
+    const rows = Array.from(s.r, (r) => first(P - 1, Q, s.T - (P / (P - 1)) * r));
+    const columns = Array.from(s.v, (v) => first(P, Q - 1, s.T - v));
+    const variance = (axis) => {
+      const mean = axis.reduce((sum, value) => sum + value, 0) / axis.length;
+      return (1 - 1 / axis.length) * axis.reduce((sum, value) => sum + (value - mean) ** 2, 0);
+    };
+    return Math.sqrt(variance(rows) + variance(columns)) < first(P, Q, s.T) / 2;
+  }
+
   // Naive and unbiased dimension, with standard error and 95% interval, as Estimate.dimension().
   function dimension(matrix, whole = centred(matrix)) {
     const { P, Q } = whole, s = sums(whole), [kk, cc] = squares(whole, s.G), plain = inverse(P, Q, s);
@@ -286,6 +297,7 @@
     if (rounding > 1e-3 * Math.abs(plain)) {
       refuse("Some entries are so much larger than the others that these are lost to rounding: look at them first.");
     }
+    if (!seen(whole, s)) return { P, Q, naive: s.TT / s.F, value: NaN, stderr: NaN, low: NaN, high: NaN };
     const axes = [withoutRows(whole, s, kk), withoutColumns(whole, s, cc)];
     let [bias, variance, skew, spread] = [0, 0, 0, 0];
     for (const axis of axes) {

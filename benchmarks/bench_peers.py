@@ -17,7 +17,7 @@ import tracemalloc
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
-from common import FILE, TINY, Report, by, in_turn, sized
+from common import FILE, TINY, Report, by, in_turn, provenance, sized
 
 import spectral_moments as sm
 from spectral_moments.teaching.recursion import cumulative
@@ -434,7 +434,7 @@ def store(found):
     if not TINY:
         file = FILE.parent / "peers.json"
         before = json.loads(file.read_text()) if file.exists() else {}
-        file.write_text(json.dumps(before | found, indent=1) + "\n")
+        file.write_text(json.dumps(before | found | provenance(), indent=1) + "\n")
 
 
 def versions():

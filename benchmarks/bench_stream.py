@@ -14,11 +14,11 @@ from spectral_moments.engine import arrays
 
 P, Q = sized((40_000, 256), (2000, 16))
 LIMITS = {  # order, options, whether with errors: products, flops alone in brackets
-    (2, "", True): 10,  # (2)
-    (3, "", False): 15,  # (6)
-    (3, "", True): 40,  # (13)
-    (2, "population", True): 10,  # (2)
-    (2, "groups", True): 60,
+    (2, "", True): 8,  # (2)
+    (3, "", False): 13,  # (6)
+    (3, "", True): 28,  # (11)
+    (2, "population", True): 8,  # (2)
+    (2, "groups", True): 30,
 }
 
 

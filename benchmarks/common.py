@@ -21,6 +21,7 @@ Each row is printed when it is made. The page `nbs/benchmarks.ipynb` reads the f
 With `--tiny` a script runs at small sizes and stores nothing: `sized(full, small)` chooses.
 """
 
+import importlib.util
 import json
 import os
 import platform
@@ -39,6 +40,15 @@ from spectral_moments import EstimateWarning
 FILE = Path(__file__).parents[1] / "results" / "benchmarks.json"
 TINY = "--tiny" in sys.argv[1:]  # a trial of the script: small sizes, nothing is stored
 warnings.simplefilter("ignore", EstimateWarning)  # random matrices deserve their doubts
+
+
+def provenance():
+    "Commit, date and processor, as the studies store them."
+    path = FILE.parents[1] / "studies" / "common.py"
+    spec = importlib.util.spec_from_file_location("studies_common", path)
+    studies = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(studies)
+    return studies.provenance(studies.Checkpoint(None, {}))
 
 
 def sized(full, small):
@@ -181,6 +191,7 @@ class Report:
                 else os.cpu_count(),
                 "versions": {"python": platform.python_version()}
                 | {name: package.__version__ for name, package in packages.items()},
+                **provenance(),
                 "rows": self.rows,
             }
         }

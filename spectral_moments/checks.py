@@ -64,19 +64,21 @@ def check_count(
     name: str,  # the argument
     *,
     least: int = 1,  # smallest value allowed
+    most: float = float("inf"),  # largest value allowed
 ) -> int:
-    "`value` as an int of at least `least`, or an error that names what is wrong with it."
+    "`value` as an int in a range, or an error that names what is wrong with it."
     try:
         count = operator.index(value)
     except TypeError:
         count = None
     if count is None or isinstance(value, (bool, np.bool_)):
         raise ArgumentError(name, f"{name} must be a whole number, not {value!r}")
-    value = count
-    if value < least:
+    if count < least:
         least = f"it must be at least {least}"
-        raise ArgumentError(name, f"{name} = {value} is too small; {least}")
-    return value
+        raise ArgumentError(name, f"{name} = {count} is too small; {least}")
+    if count > most:
+        raise ArgumentError(name, f"{name} = {count:.3g} is too large; at most {most}")
+    return count
 
 # %% ../nbs/90_checks.ipynb #bf0ff5f1
 def check_numbers(

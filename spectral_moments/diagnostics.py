@@ -534,4 +534,10 @@ def diagnose(
             axis = axes[kind]._replace(deviations=axes[kind].deviations[real])
             note = dominant_units(axis, what[kind])
             notes += [note] if note else []
+            if note and kind == "inputs" and "kept rows" in axes:
+                notes.append(
+                    "order 3 takes one small part from rows kept at random; where few "
+                    "inputs make most of the error, its own error is too large: "
+                    "method='all_cycles' leaves out each input"
+                )
     return notes

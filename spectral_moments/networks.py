@@ -12,10 +12,10 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
-from functools import cache, reduce
+from dataclasses import dataclass
+from functools import cache, cached_property, reduce
 from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -38,7 +38,6 @@ from spectral_moments.layers import (
     if_shared,
     inputs_first,
     layer_tensor,
-    moments_of_sums,
     need_torch,
     pair_weights,
     tensors,
@@ -102,7 +101,7 @@ def _run_parts():
 
 _EAGER, _PARTS = _Shared(_run_eager), _Shared(_run_parts)
 
-
+# %% ../nbs/49_watching.ipynb #678fc0fa
 class _Hook:
     "A function as a hook that stays behind when the model is copied or saved."
 
@@ -222,6 +221,13 @@ class _Hooks:
         finally:
             self._paused = before
 
+# %% ../nbs/49_watching.ipynb #10c008e2
+_WORDS = ", ".join(map(repr, POSITIONS))
+
+
+class _Passes:
+    "What the hooks do in a pass."
+
     def _start(self, module, args, kwargs):
         now = self._pass
         inside = now is not None and module not in (now.module, self.model)
@@ -240,10 +246,45 @@ class _Hooks:
         now.calls[name] += 1
         name += f" (call {now.calls[name]})" if now.calls[name] > 1 else ""
         if now.training in MODES[self.mode]:
+            self._take(name, module, now, *layer_tensor(output, name, self.select))
+
+    def _take(self, name, module, now, output, packed):
+        "Let a layer keep some of its output."
+        if output.ndim > 2 and self.positions is None:
+            text = f"layer {name!r} returned shape {tuple(output.shape)}: inputs, "
+            text += f"features and positions; say what a position is: {_WORDS}"
+            raise ArgumentError("positions", text)
+        first = packed is not None or inputs_first(
+            module, output, self.batch_first, self._mixed
+        )
+        output = output if first else output.transpose(0, 1)
+        output, wrong = by_position(output, self.feature_axis, module), None
+        if not len(output):
+            return
+        S, C = output.shape[1:] if output.ndim == 3 else (1, output.shape[1])
+        key = name, now.training
+        if key not in self._seen:
+            n_units = S * C if self.positions == "features" else C
+            columns = self._columns(name, n_units)
+            kept = self.positions, self.inputs, self.patches, self.groups is not None
             learning = now.training and need_torch().is_grad_enabled()
-            with need_torch().no_grad():
-                found = layer_tensor(output, name, self.select)
-                self._take(name, module, now, *found, learning)
+            exact = not learning if self.exact is None else self.exact
+            self._seen[key] = Layer((S, C), columns, *kept, exact)
+        layer, most = self._seen[key], now.count if first else math.inf
+        if len(output) > most:
+            wrong = f"returned {len(output)} rows for {most} inputs, and rows of "
+            wrong += "one input are not independent; give the inputs an axis of their "
+            wrong += "own, such as select=lambda out: out.unflatten(0, (-1, 4))"
+        elif layer.shape not in ((S, C), (None, C)):
+            wrong = f"returned (positions, features) {(S, C)} and {layer.shape} before; "
+            wrong += "every pass needs the same"
+        if wrong:
+            raise ArgumentError("layers", f"layer {name!r} {wrong}")
+        layer.take(output, now.draw(len(output)), packed)
+
+    def _columns(self, name, n_units):
+        "The units of a layer that are kept."
+        return units_of(self.seed, name, n_units, self.units)
 
 # %% ../nbs/49_watching.ipynb #89c0a6db
 def _of_rows(name, phi, n_units, n_max, center):
@@ -260,13 +301,13 @@ def _of_rows(name, phi, n_units, n_max, center):
         found.notes.append(f"NaN in {rows}; NaN counts as missing")
     return found
 
-
+# %% ../nbs/49_watching.ipynb #4a041548
 class _Answers:
     "What layers that were seen answer, and several of them together."
 
     def _named(self):
         "Layers that were called, by name; with the mode if there were passes of both."
-        found = {key: x for key, x in self._seen.items() if x.sample.n_seen}
+        found = {key: x for key, x in self._seen.items() if x.n_seen}
         both = len({training for _, training in found}) > 1
         mode = {True: " (train)" * both, False: " (eval)" * both}
         return {name + mode[training]: x for (name, training), x in found.items()}
@@ -285,7 +326,7 @@ class _Answers:
     @property
     def n_inputs(self) -> dict[str, int]:
         "Number of inputs that each layer has seen, those that are all padding left out."
-        return {name: layer.sample.n_seen for name, layer in self._named().items()}
+        return {name: layer.n_seen for name, layer in self._named().items()}
 
     def __iter__(self):
         return iter(self._named())
@@ -316,8 +357,8 @@ class _Answers:
         read = {}
         for name, layer in self._called().items():
             sizes = [None if law else layer.n_units for law in laws]
-            if n_max <= 2 and layer.independent and layer.sample.n_seen >= 64:
-                read[name] = moments_of_sums(layer.folds(), sizes, self.center)
+            if n_max <= 2 and layer.independent and min(layer.n_seen, layer.size) >= 64:
+                read[name] = layer.moments(sizes, self.center)
                 if all(np.isfinite(x.values).all() for x in read[name]):
                     continue
             phi = layer.recording()
@@ -326,17 +367,14 @@ class _Answers:
 
     def dimension(self) -> "LayerDimensions":
         "Dimension of every layer as it is, and of the law behind its units, with errors."
-        both, kept = self._estimates((False, True), 2), {}
-        for name, seen in self._named().items():
-            P, Q = both[name][0].shape[1:]
+        found = {}
+        for name, both in self._estimates((False, True), 2).items():
+            P, Q = both[0].shape[1:]
             if min(P, Q) < 2:
                 text = f"layer {name!r} has {P} inputs and {Q} units that were kept; "
                 raise ValueError(text + "a dimension needs two of each")
-            if both[name][0].settings.get("method") == "sums over inputs":
-                kept[name] = copy.copy(seen)
-                kept[name].sample = copy.copy(seen.sample)  # which may go on
-        layer, law = ({name: x[k] for name, x in both.items()} for k in (0, 1))
-        return LayerDimensions(layer, law, kept)
+            found[name] = LayerDimension(name, *both, self._named()[name].frozen())
+        return LayerDimensions(found)
 
     def plot(
         self,
@@ -345,9 +383,23 @@ class _Answers:
         "Dimensions of all layers with their intervals."
         return self.dimension().plot(ax)
 
-    def alignments(self) -> Alignments:
+# %% ../nbs/49_watching.ipynb #452e750d
+class _Together:
+    "Layers that are compared with each other, and watches that become one."
+
+    def alignments(
+        self,
+        mode: str | None = None,  # "train" or "eval", if there were passes in both modes
+    ) -> Alignments:
         "Alignments of all pairs of layers as they are, on the inputs that they all kept."
         layers = self._called()
+        if len({training for _, training in self._seen}) > 1:
+            if mode not in ("train", "eval"):
+                text = (
+                    "the layers were seen in training and in evaluation, on other inputs; "
+                )
+                raise ArgumentError("mode", text + "say mode='train' or mode='eval'")
+            layers = {name: x for name, x in layers.items() if name.endswith(f" ({mode})")}
         read = {name: layer.read() for name, layer in layers.items()}
         common = reduce(np.intersect1d, [ids for _, ids, *_ in read.values()])
         if len(common) < 4:
@@ -401,10 +453,7 @@ class _Answers:
         return both
 
 # %% ../nbs/49_watching.ipynb #48354770
-_WORDS = ", ".join(map(repr, POSITIONS))
-
-
-class Watch(_Hooks, _Answers):
+class Watch(_Hooks, _Passes, _Answers, _Together):
     """Watch layers while a network runs or learns.
 
     >>> with sm.watch(model, ["encoder", "head"]) as seen:  # doctest: +SKIP
@@ -426,6 +475,8 @@ class Watch(_Hooks, _Answers):
         # (inputs,) or (inputs, positions): mask=lambda batch: batch["attention_mask"]
         units: int | None = 128,  # units to keep of each layer, at random; None: all
         center: bool = True,  # whether the mean over inputs is removed
+        exact: bool | None = None,  # whether to count all inputs, not only those that are
+        # kept; None: if the network does not learn
         mode: str | None = None,  # "train", "eval": only passes of a model in this mode;
         # None: both, apart if there are both
         n_max: int = 4,  # highest order
@@ -461,7 +512,7 @@ class Watch(_Hooks, _Answers):
         self.positions, self.feature_axis, self.select = positions, feature_axis, select
         self.units, self.inputs = count(units, "units"), count(inputs, "inputs")
         self.patches, self.batch_first = count(patches, "patches"), batch_first
-        self.mode, self._batch = mode, None
+        self.mode, self.exact, self._batch = mode, exact, None
         said = (getattr(part, "batch_first", True) for part in model.modules())
         self._mixed = not all(said)
         self.seed = int(check_random_state(random_state).integers(2**63))
@@ -475,86 +526,66 @@ class Watch(_Hooks, _Answers):
         for layer in self._seen.values():
             layer.forget()
 
-    def _take(self, name, module, now, output, packed, learning):
-        "Let a layer keep some of its output."
-        if output.ndim > 2 and self.positions is None:
-            text = f"layer {name!r} returned shape {tuple(output.shape)}: inputs, "
-            text += f"features and positions; say what a position is: {_WORDS}"
-            raise ArgumentError("positions", text)
-        first = packed is not None or inputs_first(
-            module, output, self.batch_first, self._mixed
-        )
-        output = output if first else output.transpose(0, 1)
-        output, wrong = by_position(output, self.feature_axis, module), None
-        if not len(output):
-            return
-        (S, C), key = output.shape[1:], (name, now.training)
-        if key not in self._seen:
-            n_units = S * C if self.positions == "features" else C
-            columns = self._columns(name, n_units)
-            kept = self.positions, self.inputs, self.patches, self.groups is not None
-            self._seen[key] = Layer((S, C), columns, *kept, learning)
-        layer, most = self._seen[key], now.count if first else math.inf
-        if len(output) > most:
-            wrong = f"returned {len(output)} rows for {most} inputs, and rows of "
-            wrong += "one input are not independent; give the inputs an axis of their "
-            wrong += "own, such as select=lambda out: out.unflatten(0, (-1, 4))"
-        elif layer.shape not in ((S, C), (None, C)):
-            wrong = f"returned (positions, features) {(S, C)} and {layer.shape} before; "
-            wrong += "every pass needs the same"
-        if wrong:
-            raise ArgumentError("layers", f"layer {name!r} {wrong}")
-        layer.take(output, now.draw(len(output)), packed)
-
-    def _columns(self, name, n_units):
-        "The units of a layer that are kept."
-        return units_of(self.seed, name, n_units, self.units)
-
     def __repr__(self):
         state = "closed" if self._stack is None else "paused" if self._paused else "open"
         found = self._named().items()
-        sizes = (
-            f"{name}: {x.sample.n_seen} inputs x {x.n_units} units" for name, x in found
-        )
+        sizes = (f"{name}: {x.n_seen} inputs x {x.n_units} units" for name, x in found)
         return f"Watch({', '.join(sizes) or ', '.join(self.layers)}; {state})"
 
 # %% ../nbs/49_watching.ipynb #45a66143
-class LayerDimension(NamedTuple):
-    "The two dimensions of a layer."
+class LayerDimension:
+    "The two dimensions of a layer, computed when they are first asked for."
 
-    layer: Quantity  # of all its units, as they are
-    law: Quantity  # of the law that the units are drawn from: a layer of infinite width
+    def __init__(self, name: str, of_layer: Estimate, of_law: Estimate, kept: Layer):
+        self.name, self.of_layer, self.of_law, self.kept = name, of_layer, of_law, kept
 
+    @cached_property
+    def layer(self) -> Quantity:
+        "Of all its units, as they are."
+        return self.of_layer.dimension()
 
+    @cached_property
+    def law(self) -> Quantity:
+        "Of the law that the units are drawn from: a layer of infinite width."
+        return self.of_law.dimension()
+
+    @cached_property
+    def notes(self) -> list:
+        "What should not be trusted; for sums, as the rows that were kept tell it."
+        found = [self.of_layer, self.of_law]
+        if found[0].methods[0] == "sums":
+            phi, sizes = self.kept.recording(), (self.kept.n_units, None)
+            found = [_of_rows(self.name, phi, size, 2, found[0].center) for size in sizes]
+        return [*dict.fromkeys(note for x in found for note in x.notes)]
+
+    @property
+    def inputs(self) -> str:
+        "How many inputs the numbers come from; of how many, if not of all."
+        used, seen = self.of_layer.shape[1], self.kept.n_seen
+        if self.kept.patches > 1:
+            return f"{used} rows of {seen}"
+        return str(used) if used == seen else f"{used} of {seen}"
+
+# %% ../nbs/49_watching.ipynb #367fa9d7
 @dataclass(frozen=True, eq=False, repr=False)
 class LayerDimensions(Records, Mapping):
     "The dimensions of several layers, a `LayerDimension` each, by name."
 
-    layer: dict  # name -> `Estimate` of all units of the layer
-    law: dict  # name -> `Estimate` of the law behind them
-    kept: dict = field(default_factory=dict)  # name -> `Layer`, if they come from sums
+    found: dict  # name -> `LayerDimension`
 
     def __getitem__(self, name):
-        return LayerDimension(self.layer[name].dimension(), self.law[name].dimension())
+        return self.found[name]
 
     def __iter__(self):
-        return iter(self.layer)
+        return iter(self.found)
 
     def __len__(self):
-        return len(self.layer)
+        return len(self.found)
 
     @property
     def notes(self):
-        "What should not be trusted; for sums, as the rows that were kept tell it."
-        notes = {}
-        for of in (self.layer, self.law):
-            for name, found in of.items():
-                if name in self.kept:
-                    known = found.settings["population"] or {"features": None}
-                    phi, size = self.kept[name].recording(), known["features"]
-                    found = _of_rows(name, phi, size, 2, found.center)
-                notes |= dict.fromkeys(f"{name}: {note}" for note in found.notes)
-        return [*notes]
+        "What should not be trusted."
+        return [f"{name}: {note}" for name, both in self.items() for note in both.notes]
 
     def to_frame(self):  # pandas data frame, one row for each layer
         "The table as a data frame, with columns such as layer_value and law_high95."
@@ -563,10 +594,11 @@ class LayerDimensions(Records, Mapping):
     def records(self):
         "One row for each layer."
         rows = []
-        for name, pair in self.items():
+        for name, both in self.items():
             rows.append(dict(layer=name))
-            for of, quantity in pair._asdict().items():
-                rows[-1] |= {f"{of}_{k}": x for k, x in quantity.numbers().items()}
+            for of in ("layer", "law"):
+                numbers = getattr(both, of).numbers().items()
+                rows[-1] |= {f"{of}_{key}": x for key, x in numbers}
         return rows
 
     def plot(
@@ -591,7 +623,11 @@ class LayerDimensions(Records, Mapping):
     def _rows(self):
         yield "", "inputs", "units", "this layer", "the law behind it"
         for name, both in self.items():
-            yield name, *map(str, (*self.layer[name].shape[1:], *both))
+            units = f"{both.of_layer.shape[2]} of {both.kept.n_units}"
+            units = (
+                units if both.kept.n_units > both.of_layer.shape[2] else units.split()[0]
+            )
+            yield name, both.inputs, units, str(both.layer), str(both.law)
 
     def __str__(self):
         return "\n".join([*text_table(self._rows()), *(f"- {x}" for x in self.notes)])
@@ -645,7 +681,7 @@ def _split(inputs, batch_size, axis):
     if wrong:
         raise ArgumentError("inputs", f"inputs {wrong}")
 
-
+# %% ../nbs/49_watching.ipynb #8336b186
 def _moved_to(model, batch):
     "A copy of a batch where the model is, fractions in its precision."
     torch = need_torch()

@@ -183,6 +183,8 @@ class Quantity(Records):
         ends = f"at least {low:.3g}" if math.isinf(high) else f"{low:.3g} to {high:.3g}"
         if math.isnan(self.value):
             return "not known" if math.isnan(low) else f"{ends} (95%)"
+        if math.isinf(self.error):
+            return f"{self.value:.4g} (error not known)"
         return f"{self.value:.4g} +- {self.stderr:.2g} (95%: {ends})"
 
     def __repr__(self):
@@ -406,6 +408,9 @@ class Estimate:
             return np.copysign(abs(ratio) ** (1 / (order - 1)), ratio)
 
         name = "dimension m(1)^2/m(2)" if order == 2 else f"dimension of order {order}"
+        size, error = self.values[first], self.stderr[first]
+        if not size > 0 or math.inf > error >= errors.USABLE_ERROR * size:
+            return Quantity(math.nan, name=name)  # no sign of a signal: 0/0
         return self.derive(lambda m: 1 / inverse(m), "reciprocal", name=name)
 
     def to_frame(self):  # pandas data frame, one row for each order

@@ -1,15 +1,18 @@
 """What the studies share: arguments, resuming, progress, and how a result is stored.
 
 A study is a function of a `Run` that returns a dictionary. It is stored with its command,
-seed, settings and versions in results/NAME.json. A run that was interrupted continues where
-it stopped, and a stored study is not replaced by a smaller one, except by --force.
+seed, settings, versions, commits, date, processor, seconds and the numbers of its first
+draws in results/NAME.json; a test draws these again. A run that was interrupted continues
+where it stopped, and a stored study is not replaced by a smaller one, except by --force.
 """
 
 import argparse
 import copy
 import json
+import math
 import os
 import platform
+import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
@@ -32,6 +35,39 @@ def versions(*packages):
     return own | {name: version(name) for name in ("numpy", "scipy", "numba", *packages)}
 
 
+def provenance(store):
+    "Commits, date and processor of a run; one that went on later names every commit."
+    parts, git = store.parts, ["git", "rev-parse", "--short", "HEAD"]
+    here = Path(__file__).parent
+    asked = subprocess.run(git, capture_output=True, text=True, cwd=here, check=False)
+    commits = [*parts.get(("commits",), []), asked.stdout.strip() or "none"]
+    store.add(("commits",), list(dict.fromkeys(commits)))
+    cpu = Path("/proc/cpuinfo")
+    names = cpu.read_text().split("model name")[1:] if cpu.exists() else []
+    name = names[0].split("\n")[0].strip("\t :") if names else platform.processor()
+    return {
+        "commits": parts["commits",],
+        "date": time.strftime("%Y-%m-%d"),
+        "processor": f"{name}, {os.cpu_count()} threads",
+    }
+
+
+def numbers(part):
+    "All numbers in lists and dictionaries, None for those that JSON has not."
+    if isinstance(part, dict):
+        part = list(part.values())
+    if isinstance(part, list):
+        return [number for inner in part for number in numbers(inner)]
+    if isinstance(part, (int, float)):
+        return [part if math.isfinite(part) else None]
+    return []
+
+
+def first_draws(run, name, count):
+    "The first numbers of the first repetitions of one part of a study."
+    return [numbers(run.store.parts[name, index])[:8] for index in range(min(count, 2))]
+
+
 def as_list(value):
     "An array or a number of numpy as JSON holds it."
     return value.tolist()
@@ -42,6 +78,22 @@ def write_json(path, result, indent=1):
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(path, "w") as file:
         file.write(json.dumps(result, indent=indent, default=as_list) + "\n")
+
+
+def read(name):
+    "A stored study."
+    return json.loads((RESULTS / f"{name}.json").read_text())
+
+
+def source(about, what=""):
+    "Print what a figure or a table was made of, in one line: command, seed, commit, date."
+    made = about["command"], f"seed {about['seed']}" if "seed" in about else ""
+    versions = about.get("versions", {}).get("spectral_moments", "")
+    commits = " to ".join(about.get("commits", [])[:1] + about.get("commits", [])[1:][-1:])
+    commit, minutes = commits and f"commit {commits}", about.get("seconds", 0) / 60
+    took = minutes and f"{max(minutes, 0.1):.{minutes < 3:d}f} minutes"
+    words = what, *made, commit, versions, about.get("date"), took, about.get("processor")
+    print("; ".join(str(word) for word in words if word))
 
 
 # --- a run that may be interrupted --------------------------------------------------------
@@ -174,8 +226,9 @@ class Run:
 
     def __init__(self, settings, seed, *, jobs=1, store=None, report=print, folder=RESULTS):
         self.settings, self.seed, self.jobs, self.folder = settings, seed, jobs, folder
-        self.store = store or Checkpoint(None, {})
+        self.store, self.first = store or Checkpoint(None, {}), {}
         self.report, self.last = report, time.monotonic()
+        self.begin = self.last - self.store.parts.get(("seconds",), 0)
 
     def repeat(self, name, function, count, *, processes=False):
         "The list of function(0), ..., function(count - 1), in what JSON holds."
@@ -191,7 +244,12 @@ class Run:
                 self.progress(name, done, count)
         finally:
             pool.shutdown(cancel_futures=True)
+        self.first[name] = first_draws(self, name, count)
         return [parts[name, index] for index in range(count)]
+
+    def seconds(self):
+        "How long the run has taken, with what came before an interruption."
+        return round(time.monotonic() - self.begin, 1)
 
     def once(self, name, function, *args, **options):
         "function(*args, **options), computed once and for all."
@@ -201,6 +259,7 @@ class Run:
         "A line at the end, and every ten seconds before it."
         if done == count or time.monotonic() > self.last + 10:
             self.last = time.monotonic()
+            self.store.add(("seconds",), self.seconds())
             self.report(f"{name}: {done} of {count}", file=sys.stderr, flush=True)
 
 
@@ -258,8 +317,11 @@ def main(
     }
     try:
         store = Checkpoint(path.with_suffix(".partial"), about)
+        about |= provenance(store)
         options = dict(jobs=given.jobs, store=store, folder=given.output)
-        results = measure(Run(settings, given.seed, **options))
+        run = Run(settings, given.seed, **options)
+        results = measure(run)
+        about |= {"seconds": run.seconds(), "first_draws": run.first}
         write_json(path, about | results, indent)
         store.finish()
     except KeyboardInterrupt:

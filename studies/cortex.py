@@ -184,6 +184,8 @@ def measure(run):
     "The estimates of all systems, their alignments, and the sweeps."
     warnings.simplefilter("ignore", EstimateWarning)  # small submatrices are noted
     trials = {name: load(*which).trials for name, which in SYSTEMS.items()}
+    single = {name: x for name, x in trials.items() if "," in name}
+    seen = {name: run.once(f"look {name}", look, x) for name, x in single.items()}
     options = dict(center=True, method="all_cycles")
     whole = lambda x: packed(estimate(halves(x), run.settings["orders"], **options))
     estimates = {k: run.once(f"estimate {k}", whole, x) for k, x in trials.items()}
@@ -194,11 +196,10 @@ def measure(run):
     }
     with atomic_write(run.folder / "cortex.npz") as file:
         np.savez_compressed(file, **deviations)
-    single = {name: x for name, x in trials.items() if "," in name}
     about = {
         "quantiles": QUANTILES,
         "columns": ["m(1)", "m(2)", "halves", "naive, mean of 28", "naive, one trial"],
-        "look": {name: run.once(f"look {name}", look, x) for name, x in single.items()},
+        "look": seen,
         "estimates": estimates,
         "alignments": run.once("alignments", aligned, single),
         "answers": run.once("answers", answers, trials, load("IT").objects),

@@ -61,7 +61,7 @@ SETTINGS = {
         measured=[0, 2, 4, 6, 8, 10, 14, 20, 26, 30, 40, 50, 60, 80, 100, 120],
         n_max=7,
         n_permutations=4,
-        repetitions=12,  # seeds
+        repetitions=29,  # seeds, as in the paper
     ),
     "digits": dict(
         widths=[32, 64, 128, 256],

@@ -93,13 +93,20 @@ def summary(found, truth):
     }
 
 
+def matrix(base, name, index):
+    "Matrix number `index` of a panel."
+    process, number = PROCESSES[name.split()[0]], 10 + list(PANELS).index(name)
+    rng = np.random.default_rng([base, number, index])
+    return process.sample(*PANELS[name]["shape"], rng)
+
+
 def panel(base, name, shape, count, upper, n_matrices):
     "All methods on one process."
-    process, number = PROCESSES[name.split()[0]], 10 + list(PANELS).index(name)
+    process = PROCESSES[name.split()[0]]
     truth = process.eigenvalues(count)
     found, moments = {}, []
     for index in range(n_matrices):
-        phi = process.sample(*shape, np.random.default_rng([base, number, index]))
+        phi = matrix(base, name, index)
         est = increasing_estimate(phi, ORDERS)
         moments.append(est.values)
         spectrum = np.linalg.svd(phi, compute_uv=False) ** 2 / phi.size
@@ -268,6 +275,8 @@ def measure(run):
     "Everything that the chapter shows."
     seed, settings = run.seed, run.settings
     result = {"panels": {}, "coverage": {}}
+    one = lambda index: increasing(matrix(seed, "linear 100 x 100", index), 2, n_jobs=1)
+    run.repeat("first matrices", one, 2)
     for name, options in settings["panels"].items():
         result["panels"][name] = run.once(name, panel, seed, name, **options)
     for part in (pooled, sensitivity, curve):

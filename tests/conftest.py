@@ -2,7 +2,6 @@
 
 import importlib.util
 import itertools
-import math
 import shutil
 import subprocess
 import sys
@@ -71,32 +70,40 @@ def normal(shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape)
 
 
-def fractions(shape, seed=0):
-    "A matrix of small random fractions, on which sums are exact."
-    rng = np.random.default_rng(seed)
-    return np.vectorize(Fraction)(rng.integers(-9, 10, shape), rng.integers(1, 10, shape))
-
-
 def rational(phi):
     "The numbers of a matrix as fractions."
     return np.vectorize(Fraction, otypes=[object])(np.asarray(phi, dtype=float))
 
 
-def direct_rows(phi, n):
-    "The mean over increasing cycles of n rows, in rational arithmetic."
-    phi = rational(phi)
-    K = phi @ phi.T / phi.shape[1]
-    cycles = itertools.combinations(range(len(K)), n)
-    total = sum(math.prod(K[i, j] for i, j in zip(c, c[1:] + c[:1])) for c in cycles)
-    return float(total / math.comb(len(K), n))
-
-
-def direct_traces(phi, n_max):
-    "Traces of powers of the Gram matrix, in rational arithmetic."
-    phi = rational(phi)
-    K = phi @ phi.T / Fraction(phi.size)
-    powers = itertools.accumulate([K] * n_max, np.matmul)
-    return [np.trace(power) for power in powers]
+def word_mean(systems, word, units, rows=None, counts=None, center=False, poisson=False):
+    """The definition: the mean over rows of distinct units, 2n of them if the mean is
+    removed, and columns of distinct units, of all that is fully seen. `systems` holds what
+    enters and what leaves rows, `units` a unit for each column, by name."""
+    n, P = len(word), len(next(iter(systems.values()))[0])
+    rows, number = np.arange(P) if rows is None else rows, 2 * n if center else n
+    tuples = itertools.permutations(range(P), number)
+    tuples = np.array([i for i in tuples if len({*rows[[*i]]}) == number])
+    total = count = 0.0
+    for a in itertools.product(*(range(systems[s][0].shape[1]) for s in word)):
+        if len({units[s][k] for s, k in zip(word, a)}) < n:
+            continue
+        weight = np.ones(len(tuples))
+        for k, s in enumerate(word if counts else ()):  # both rows, at both columns
+            nearby = (k, (k + 1) % n)
+            for place in nearby + tuple(n + j for j in nearby if center):
+                weight = weight * counts[s][tuples[:, place], a[k]]
+        for split in itertools.product((0, 1) if center else (0,), repeat=n):
+            value = weight * (-1) ** sum(split)
+            for k, s in enumerate(word):
+                (enter, leave), after = systems[s], (k + 1) % n
+                one, two = tuples[:, k], tuples[:, n + after if split[after] else after]
+                product = leave[one, a[k]] * enter[two, a[k]]
+                if poisson:  # the square of a count, without its noise
+                    product = product - np.where(one == two, leave[one, a[k]], 0.0)
+                value = value * product
+            total += value.sum()
+        count += weight.sum()
+    return total / count
 
 
 def peak_memory(function, *arguments, **options):
@@ -115,8 +122,8 @@ def nothing_loaded(monkeypatch):
     monkeypatch.setattr("spectral_moments.engine.arrays.LOADED", 0)
 
 
-@pytest.fixture(scope="module")
-def chromium():
+@pytest.fixture(scope="session")
+def window():
     "A browser without a window, if there is one."
     webdriver = pytest.importorskip("selenium.webdriver")
     path = shutil.which("chromium") or shutil.which("google-chrome")
@@ -140,3 +147,13 @@ def chromium():
         driver = webdriver.Chrome(options=options, service=service)
     yield driver
     driver.quit()
+
+
+@pytest.fixture(scope="module")
+def chromium(window):
+    "The browser, of the usual size and colours."
+    window.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+    window.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": []})
+    window.get("about:blank")
+    window.get_log("browser")  # what the last page said
+    return window

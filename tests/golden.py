@@ -1,17 +1,14 @@
 """Stored calls with what they gave, to see what another version changes.
 
-python tests/golden.py --compare          # which calls differ from version 0.2, by field
-python tests/golden.py --write            # the same calls, stored for the version at hand
+python tests/golden.py          # the same calls, stored for the version at hand
 
 Calls are data: `function`, `data` (seed, shape and process of each array, or a call whose
 result is passed on), `options`. `CALLS` says how a function is called where this is not
 plain, `FIELDS` where its numbers are found; a new layout of results changes only these.
 """
 
-import argparse
 import json
 import subprocess
-import sys
 import tempfile
 import warnings
 from operator import attrgetter, itemgetter
@@ -403,32 +400,5 @@ def changes(calls):
     return found
 
 
-def compare(stored, calls):
-    "Print what changed, by field; return whether anything did."
-    found = changes(calls)
-    print(f"{sm.__version__} against {stored['version']} ({stored['commit'][:9]})")
-    for field, names in sorted(found.items()):
-        print(f"{field}: {len(names)} of {len(calls)} calls")
-        for name, gap in names.items():
-            print(f"  {name}  {gap if isinstance(gap, str) else f'{gap:.2g}'}")
-    different = {name for names in found.values() for name in names}
-    print(f"{len(calls) - len(different)} of {len(calls)} calls are the same in all fields")
-    return bool(different)
-
-
-def main():
-    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    what = parser.add_mutually_exclusive_group(required=True)
-    what.add_argument("--write", action="store_true", help="store what this version gives")
-    what.add_argument("--compare", action="store_true", help="print what differs, by field")
-    parser.add_argument("--stored", type=Path, default=STORED, help="file with the calls")
-    parser.add_argument("--only", default="", help="compare calls whose name has this")
-    given = parser.parse_args()
-    stored = read(given.stored)
-    if given.write:
-        return write(stored["calls"])
-    return compare(stored, [x for x in stored["calls"] if given.only in x["name"]])
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    write(read(STORED)["calls"])

@@ -7,76 +7,15 @@ from collections import Counter
 import numpy as np
 import pytest
 from conftest import peak_memory
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from spectral_moments import increasing
 from spectral_moments.engine import blocks as module
-from spectral_moments.engine.blocks import (
-    balance,
-    block_means,
-    block_shares,
-    even_edges,
-)
+from spectral_moments.engine.blocks import balance, block_means, block_shares, even_edges
 from spectral_moments.engine.graphs import elementary_symmetric
 from spectral_moments.engine.sources import Pair
 
 
 def normal(shape, seed=0):
     return np.random.default_rng(seed).standard_normal(shape)
-
-
-def labels(edges):
-    "The number of the block of each index."
-    return np.repeat(np.arange(len(edges) - 1), np.diff(edges))
-
-
-def direct(enter, leave, n, row_edges, column_edges):
-    "Sum over cycles whose rows and columns lie in increasing blocks, and their number."
-    rows, columns = labels(row_edges), labels(column_edges)
-
-    def choices(block):
-        for chosen in itertools.permutations(range(len(block)), n):
-            if (np.diff(block[list(chosen)]) > 0).all():
-                yield chosen
-
-    total, number = 0.0, 0
-    for r in choices(rows):
-        for c in choices(columns):
-            # a cycle enters row r[k + 1] from column c[k], and row r[0] from the last
-            entered = [enter[i, k] for i, k in zip(r[1:] + r[:1], c)]
-            left = [leave[i, k] for i, k in zip(r, c)]
-            total, number = total + math.prod(entered) * math.prod(left), number + 1
-    return total, number
-
-
-@settings(max_examples=25, deadline=None)
-@given(st.data())
-def test_direct_sum(data):
-    sizes = [data.draw(st.lists(st.integers(1, 2), min_size=2, max_size=4)) for _ in "rc"]
-    edges = [np.cumsum([0, *s]) for s in sizes]
-    shape = tuple(int(e[-1]) for e in edges)
-    n_max = data.draw(st.integers(1, min(3, *map(len, sizes))))
-    seed = data.draw(st.integers(0, 99))
-    enter = abs(normal(shape, seed))
-    leave = abs(normal(shape, seed + 1)) if data.draw(st.booleans()) else enter
-    found = block_means(
-        Pair(enter, leave), n_max, row_edges=edges[0], column_edges=edges[1]
-    )
-    for n in range(1, n_max + 1):
-        total, number = direct(enter, leave, n, *edges)
-        np.testing.assert_allclose(found.values[n - 1], total / number, rtol=1e-12)
-    ways = [elementary_symmetric(Counter(s), n_max) for s in sizes]
-    assert [a * b for a, b in zip(*ways)][n_max] == number
-
-
-@pytest.mark.parametrize("shape", [(9, 12), (12, 9), (10, 10), (1, 4), (40, 25)])
-def test_single_rows_and_columns_are_increasing(shape, monkeypatch):
-    monkeypatch.setattr(module, "BLOCKS", 100)
-    phi, n_max = normal(shape, 1), min(5, *shape)
-    found = block_means(Pair(phi, phi), n_max).values
-    bound = 1e-12 * increasing(abs(phi), n_max)
-    assert (abs(found - increasing(phi, n_max)) <= bound).all()
 
 
 @pytest.mark.parametrize("shape", [(9, 13), (13, 9)])
@@ -166,8 +105,3 @@ def test_shares_of_choices():
         assert elementary_symmetric(Counter(sizes), 3)[n] == len(chosen)
         shares = [sum((b, 0) in c for c in chosen) / len(chosen) for b in range(3)]
         np.testing.assert_allclose(block_shares(sizes, 3)[n - 1], shares, rtol=1e-14)
-
-
-def test_edges():
-    assert even_edges(10, 3).tolist() == [0, 3, 6, 10]
-    assert even_edges(3, 3).tolist() == [0, 1, 2, 3]

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from comparison import (
     STUDIES,
-    joined,
     measure,
     one_matrix,
     read_study,
@@ -39,21 +38,6 @@ def table(samples):
 
 
 # --- compare_estimators -------------------------------------------------------------------
-
-
-def test_compare_estimators_knows_bias_and_error():
-    process, shapes = sm.RBF(2, kernel_cov=0.25), [(20, 30), (30, 20)]
-    table = sm.compare_estimators(process, shapes, 3, repetitions=200)
-    assert len(table.rows) == 2 * 5 * 3 and table.repetitions == 200
-    frame = table.to_frame()
-    z = (frame.bias / frame.bias_se).abs()
-    fair = frame.estimator.isin(["increasing", "all_cycles"]) | (frame.n == 1)
-    assert (z[fair] < 4).all() and (z[~fair] > 4).all()
-    np.testing.assert_allclose(
-        frame.rmse**2, frame.bias**2 + frame.sd**2 * 199 / 200, rtol=1e-9
-    )
-    again = sm.compare_estimators(process, shapes, 3, repetitions=200)
-    assert again.rows == table.rows  # the same seed
 
 
 def test_compare_estimators_prints_and_plots():
@@ -100,14 +84,6 @@ def test_compare_estimators_refuses(changes, message):
 # --- the tables of the chapter ------------------------------------------------------------
 
 
-def test_every_matrix_has_its_own_seed(samples):
-    np.testing.assert_array_equal(
-        samples[9, 12][7], one_matrix(Linear(3), (9, 12), 7, **SETTINGS)
-    )
-    assert len(np.unique(samples[9, 12][:, 0, 0])) == 40
-    assert np.isnan(samples[9, 12][:, 2, 5]).all()  # no all_cycles beyond order 5
-
-
 def test_standard_errors_of_a_summary():
     x = np.random.default_rng(1).gamma(2.0, size=(1500, 400))
     rows = [summary(sample, 1.5) for sample in x]
@@ -131,19 +107,6 @@ def test_roots_with_the_sign_kept_and_with_negatives_dropped():
     np.testing.assert_allclose(kept.mse, (0 + 16 + 4) / 3)
     np.testing.assert_allclose(dropped.mse, (0 + 4) / 2)
     np.testing.assert_allclose([*kept.negative, *dropped.negative], [1 / 3, 0])
-
-
-def test_excess_is_the_difference_of_mean_squared_errors(table):
-    for P, Q in SIZES:
-        ours, theirs = (
-            select(table, P=P, Q=Q, quantity="moment", method=method)
-            for method in ("increasing", "naive")
-        )
-        np.testing.assert_allclose(theirs.excess, theirs.mse - ours.mse, atol=1e-15)
-        np.testing.assert_array_equal(ours.excess, 0)
-    best = select(table, quantity="moment", method="all_cycles", n=[1, 2])
-    np.testing.assert_allclose(best.excess, 0, atol=1e-9)  # equal up to order 2
-    assert len(joined(table, best)) == len(table) + len(best)
 
 
 def test_a_study_is_stored_and_read(tmp_path):

@@ -105,7 +105,7 @@ def test_expectation_of_one_sided():
         found = node(f"c.kvExpectation({Q}, 2, {d})")
         assert found == pytest.approx((1 + (d + 1) / Q) / d, rel=1e-12)
     rng, process = np.random.default_rng(2), Linear(4, scale=1 / 4)
-    drawn = [process.sample(6, 9, rng) for _ in range(4000)]
+    drawn = [process.sample(6, 9, rng) for _ in range(1500)]
     for side, N in (("rows", 9), ("columns", 6)):
         values = [sm.kong_valiant(phi, 4, sampled=side) for phi in drawn]
         mean, error = np.mean(values, axis=0), np.std(values, axis=0) / np.sqrt(len(drawn))
@@ -326,6 +326,7 @@ PAGE = """<!doctype html><html><head><meta charset="utf-8">
 
 def test_figures_open_and_edges_fade(browser, tmp_path):
     from selenium.webdriver.common.keys import Keys
+    from selenium.webdriver.support.ui import WebDriverWait
 
     script = ROOT / "_static/book.js"
     page = tmp_path / "page.html"
@@ -335,7 +336,9 @@ def test_figures_open_and_edges_fade(browser, tmp_path):
     find(browser, "figure img").send_keys(Keys.ENTER)
     assert find(browser, "dialog img").get_attribute("alt") == "nine by nine"
     find(browser, "dialog").send_keys(Keys.ESCAPE)
-    assert not browser.find_elements("css selector", "dialog")
+    WebDriverWait(browser, 10).until(
+        lambda b: not b.find_elements("css selector", "dialog")
+    )
     kept = browser.find_elements("css selector", ".keeps")  # no line ends within
     assert [span.text for span in kept] == ["(x)."]
     assert find(browser, "p").text == "A formula (x). Another y here."

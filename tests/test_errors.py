@@ -1,14 +1,11 @@
 """What no reader needs to see of the chapter on error bars."""
 
-import subprocess
-import sys
-
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spectral_moments import Linear, PowerLaw, all_cycles
+from spectral_moments import Linear, all_cycles
 from spectral_moments import estimate as centred_estimate
 from spectral_moments.engine import choice
 from spectral_moments.engine.reduction import Axis
@@ -24,7 +21,6 @@ from spectral_moments.errors import (
     usable,
 )
 from spectral_moments.results import Estimate, Quantity, from_moments, holm, power_words
-from spectral_moments.teaching.cycles import mean_over_disjoint
 
 
 def estimate(phi, n_max, **options):
@@ -38,39 +34,7 @@ def influences(values, deviations):
     return m - (deviations.shape[1] / n - 1) * deviations
 
 
-def left_out(phi, n_max, axis, **options):
-    """Estimates without each row or column, shape (n_max, number)."""
-    parts = [np.delete(phi, i, axis=axis) for i in range(phi.shape[axis])]
-    return np.array([all_cycles(part, n_max, **options) for part in parts]).T
-
-
 # --- influences and errors of an estimate -------------------------------------------------
-
-
-@pytest.mark.parametrize("shape", [(6, 7), (9, 6), (12, 30)])
-def test_deviations_leave_one_out(shape):
-    phi = np.random.default_rng(1).standard_normal(shape)
-    est = estimate(phi, 4)
-    for axis, found in enumerate(est.axes.values()):
-        expected = left_out(phi, 4, axis) - est.values[:, None]
-        np.testing.assert_allclose(found.deviations, expected, rtol=1e-7, atol=1e-10)
-        g = influences(est.values, found.deviations)
-        np.testing.assert_allclose(g.mean(axis=1), est.values, rtol=1e-8, atol=1e-10)
-    parts = [
-        (N - 1) * np.var(left_out(phi, 4, axis), axis=1) for axis, N in enumerate(shape)
-    ]
-    np.testing.assert_allclose(est.parts["inputs"] ** 2, parts[0], rtol=1e-8)
-    np.testing.assert_allclose(est.parts["features"] ** 2, parts[1], rtol=1e-8)
-    np.testing.assert_allclose(est.stderr**2, sum(parts), rtol=1e-8)
-    np.testing.assert_allclose(est.covariance.diagonal(), sum(parts), rtol=1e-8)
-
-
-def test_order_of_rows_does_not_matter():
-    rng = np.random.default_rng(2)
-    phi = rng.standard_normal((20, 25)) + 1
-    shuffled = phi[rng.permutation(20)][:, rng.permutation(25)]
-    one, other = estimate(phi, 4).stderr, estimate(shuffled, 4).stderr
-    np.testing.assert_allclose(one, other, rtol=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +43,6 @@ def test_order_of_rows_does_not_matter():
         (1, dict()),
         (2, dict()),
         (1, dict(population=(None, 40))),
-        (1, dict(population=(50, 40), center=False)),
         (1, dict(population=(50, 15))),
     ],
 )
@@ -116,10 +79,10 @@ def test_derivative_or_deletion(monkeypatch):
 def test_centred_errors_against_the_spread():
     """Not below the spread at twelve rows, where version 0.1 had .88 of it."""
     process, rng = Linear(5), np.random.default_rng(3)
-    found = [estimate(process.sample(12, 16, rng) + 1, 2, center=True) for _ in range(200)]
+    found = [estimate(process.sample(12, 16, rng) + 1, 2, center=True) for _ in range(150)]
     spread = np.std([est.values for est in found], axis=0)
     mean = np.sqrt(np.mean([est.stderr**2 for est in found], axis=0))
-    assert (mean > 0.95 * spread).all()
+    assert (mean > 0.95 * spread).all() and (mean < 1.6 * spread).all()
 
 
 def test_degenerate_matrices():
@@ -137,18 +100,6 @@ def test_degenerate_matrices():
     product = used_up.derive(lambda m: m[0] * m[3])
     assert np.isfinite(product.value) and np.isinf(product.stderr)
     assert np.isinf(centred_estimate(np.random.default_rng(8).random((6, 9)), 3).stderr[2])
-
-
-def test_scaling():
-    phi = np.random.default_rng(5).standard_normal((12, 14)) + 1
-    plain, n = estimate(phi, 3), np.arange(1, 4)
-    for factor in (2.0**-40, 3.0, 2.0**40):
-        scaled = estimate(factor * phi, 3)
-        np.testing.assert_allclose(
-            scaled.stderr, plain.stderr * factor ** (2 * n), rtol=1e-7
-        )
-        for a, b in zip(plain.interval(), scaled.interval(), strict=True):
-            np.testing.assert_allclose(b, a * factor ** (2 * n), rtol=1e-7)
 
 
 # --- expected_stderr ----------------------------------------------------------------------
@@ -196,25 +147,14 @@ class Gains:
         return np.exp(0.5 * rng.standard_normal((P, 1))) * Linear(6).sample(P, Q, rng)
 
 
-class Circle:
-    """Tuning curves of one shape: every input and every feature is like the others."""
-
-    def sample(self, P, Q, rng):
-        angle = rng.uniform(0, 2 * np.pi, (P, 1)) - rng.uniform(0, 2 * np.pi, (1, Q))
-        return np.exp(3 * np.cos(angle))
-
-
-@pytest.mark.parametrize(
-    ("process", "least"),
-    [(Linear(7), 0.9), (PowerLaw(1.0, 80), 0.9), (Gains(), 0.65), (Circle(), 0.9)],
-)
+@pytest.mark.parametrize(("process", "least"), [(Linear(7), 0.9), (Gains(), 0.65)])
 def test_the_range_of_expected_errors(process, least):
     """From 30 x 40 to 60 x 80; of rows in gains it is too narrow, and a note says so."""
     draw = lambda shape, k: process.sample(*shape, np.random.default_rng([70, k]))
-    values = [estimate(draw((60, 80), k), 2, stderr=False).values for k in range(150)]
+    values = [all_cycles(draw((60, 80), k), 2) for k in range(150)]
     spread = np.std(values, axis=0, ddof=1)
     inside = []
-    for k in range(200, 240):
+    for k in range(200, 230):
         low, middle, high = estimate(draw((30, 40), k), 2).expected_stderr(60, 80)
         assert (low < middle).all() and (middle < high).all()
         inside.append((low < spread) & (spread < high))
@@ -331,24 +271,6 @@ def test_interval_of_an_estimate_uses_its_deviations():
     np.testing.assert_allclose(bare.interval(), plain, rtol=1e-9)
 
 
-def test_coverage_on_skewed_rows():
-    """Rows of lognormal gains, few of them: the old interval fails this check."""
-    rng, truth, hits = np.random.default_rng(9), 5 * np.exp(1.0), []
-    for _ in range(200):
-        gains = np.exp(0.5 * rng.standard_normal(20))[:, None]
-        est = estimate(gains * Linear(5).sample(20, 30, rng), 2)
-        low, high = est.interval()
-        hits.append((low[1] <= truth <= high[1], old_root_interval(est, 2, truth)))
-    new, old = np.mean(hits, axis=0)
-    assert new > 0.86 and old < 0.83
-
-
-def old_root_interval(est, n, truth):
-    """Whether the interval of version 0.1, on the scale of the root, holds the truth."""
-    m, step = est.values[n - 1], 1.96 / n * est.stderr[n - 1] / est.values[n - 1]
-    return m * (1 - step) ** n <= truth <= m * (1 + step) ** n
-
-
 # --- which orders to use ------------------------------------------------------------------
 
 
@@ -442,7 +364,7 @@ def test_dimension_where_the_second_moment_is_not_known():
 
 def test_dimension_of_noisy_trials_covers_and_is_never_negative():
     rng, truth, hits = np.random.default_rng(3), 5.0, []
-    for _ in range(60):
+    for _ in range(40):
         phi = Linear(5).sample(40, 40, rng) + 3 * rng.standard_normal((2, 40, 40))
         found = estimate(phi, 2).dimension()
         low, high = found.interval()
@@ -504,24 +426,6 @@ def test_holm():
 
 
 # --- the module ---------------------------------------------------------------------------
-
-
-def test_imports_point_one_way():
-    code = (
-        "import sys, spectral_moments.errors; "
-        "names = ('engine.reduction', 'estimation', 'results'); "
-        "assert not any('spectral_moments.' + name in sys.modules for name in names)"
-    )
-    subprocess.run([sys.executable, "-c", code], check=True)
-
-
-def test_influence_is_the_mean_over_cycles_through_a_row():
-    phi, n = np.random.default_rng(15).standard_normal((5, 4)), 3
-    est = estimate(phi, n)
-    whole = mean_over_disjoint(phi, n)
-    for i, g in enumerate(influences(est.values, est.axes["inputs"].deviations)[n - 1]):
-        rest = mean_over_disjoint(np.delete(phi, i, axis=0), n)
-        assert g == pytest.approx((whole - (1 - n / 5) * rest) * 5 / n, rel=1e-8, abs=1e-10)
 
 
 def test_refused():

@@ -16,7 +16,6 @@ from spectral_moments.spectrum.power_laws import (
     broken_moments,
     compare_laws,
     exponential_moments,
-    fit_law,
     goodness_of_fit,
     law_covariance,
     orders_to_fit,
@@ -38,25 +37,6 @@ def known(values, rows, columns, shape, methods=None):
     axes = {name: Axis(normal_units(C)) for name, C in parts.items()}
     methods = methods or ["all_cycles"] * len(values)
     return sm.Estimate(values, axes, power_words(len(values)), {"phi": shape}, methods)
-
-
-@pytest.mark.parametrize("exponent", [0.6, 0.8, 1.0, 1.5, 3.0])
-@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e5])
-def test_exact_power_laws(exponent, scale):
-    m = sm.PowerLaw(exponent, 3000, scale=scale).moments(6)
-    fit = power_law(exact(m), rank=3000)
-    np.testing.assert_allclose(fit.exponent, exponent, rtol=1e-3)
-    np.testing.assert_allclose(fit.scale, scale, rtol=1e-3)
-    np.testing.assert_allclose(fit.moments, m[1:4], rtol=1e-4)
-    assert fit.p_value > 0.05 and fit.dof == 1
-
-
-@pytest.mark.parametrize("rate", [0.05, 0.3, 2.0])
-def test_exact_exponential(rate):
-    n = np.arange(1, 7)
-    fit = power_law(exact(np.exp(exponential_moments((rate, 0.2), n))), law="exponential")
-    np.testing.assert_allclose(fit.parameters["rate"], rate, rtol=1e-3)
-    np.testing.assert_allclose(fit.scale, np.exp(0.2), rtol=1e-3)
 
 
 @pytest.mark.parametrize("at", [3, 8])
@@ -84,44 +64,6 @@ def test_laws_are_sums_over_their_eigenvalues():
     )
 
 
-def test_first_moment_is_about_the_rank():
-    short, long = (sm.PowerLaw(0.9, rank).moments(2) for rank in (300, 30_000))
-    assert (long / short)[0] > 1.8 and (long / short)[1] < 1.02
-
-
-def test_broken_contains_the_power_law():
-    n = np.arange(2, 9)
-    for at in BREAKS:
-        np.testing.assert_allclose(
-            broken_moments((0.9, 0.9, 0.1), n, at), power_moments((0.9, 0.1), n), rtol=1e-9
-        )
-
-
-def test_covariances_are_those_of_gaussian_features():
-    process, P, Q = sm.PowerLaw(1.0, 50), 120, 120
-    rng, n = np.random.default_rng(1), np.array([2, 3])
-    draws = np.array([sm.all_cycles(process.sample(P, Q, rng), 3)[1:] for _ in range(300)])
-    m, law = process.moments(6), partial(power_moments, rank=50)
-    V, J = law_covariance(law, (1.0, 0.0), n, m[0], (1, P, Q), (0, 0))
-    V, J = (x * np.multiply.outer(m[1:3], m[1:3]) for x in (V, J))
-    parts, p = 2 * shared_parts(m, n, P, Q), np.arange(1, 7)[:, None, None]
-    np.testing.assert_allclose(V, parts.sum(axis=0), rtol=1e-10)
-    np.testing.assert_allclose(J, (p * parts).sum(axis=0), rtol=1e-10)
-    first = 2 * np.multiply.outer(n, n) * m[np.add.outer(n, n) - 1] * (1 / P + 1 / Q)
-    np.testing.assert_allclose(parts[0], first, rtol=1e-10)
-    np.testing.assert_allclose(np.cov(draws.T), V, rtol=0.3)
-
-
-def test_parts_of_noise():
-    m = np.array([3.0, 0, 0, 0, 0, 0, 0, 0])  # all of the trace in small eigenvalues
-    parts = 2 * shared_parts(m, np.array([2, 3, 4]), 7, 11)
-    for k, n in enumerate((2, 3, 4)):
-        only = np.zeros(8)
-        only[2 * n - 1] = 2 * n * 3.0 ** (2 * n) / 77**n
-        np.testing.assert_allclose(parts[:, k, k], only, rtol=1e-12)
-    assert (parts[:, 0, 1] == 0).all()  # cycles of different lengths share no noise
-
-
 def first_errors(m, noisy, P, Q):
     "Standard errors of m(1) due to rows and columns, by the jackknife."
     return np.sqrt([2 * m[1] / k + (noisy**2 + m[0] ** 2) / (P * Q) for k in (P, Q)])
@@ -142,20 +84,6 @@ def test_noise_from_the_error_of_the_first_moment(scale, tails):
     quiet = law_covariance(*law, (1, P, Q), (0, 0))[0]
     np.testing.assert_allclose(law_covariance(*law, (2, P, Q), (0, 0))[0], quiet, rtol=1e-9)
     assert (V.diagonal() > 1.2 * quiet.diagonal()).all()
-
-
-def test_jackknife_of_the_first_moment_tells_the_noise():
-    rng, process, noise, P, Q = np.random.default_rng(3), sm.PowerLaw(1.0, 300), 2.0, 60, 90
-    found = []
-    for k in range(60):
-        errors = noise * rng.standard_normal((2, P, Q))
-        est = sm.estimate(
-            process.sample(P, Q, rng) + errors, 1, center=False, random_state=k
-        )
-        found.append([est.parts[side][0] ** 2 for side in ("inputs", "features")])
-    m = process.moments(2)
-    expected = first_errors(m, m[0] + noise**2, P, Q) ** 2
-    np.testing.assert_allclose(np.mean(found, axis=0), expected, rtol=0.15)
 
 
 def test_only_the_jackknife_over_single_rows_and_columns_is_corrected():
@@ -247,32 +175,6 @@ def test_errors_follow_the_shift():
     np.testing.assert_allclose(covariance, np.transpose(slope) @ V @ slope, rtol=0.03)
 
 
-def test_scale_does_not_change_the_exponent():
-    phi = sm.PowerLaw(1.2).sample(80, 120, 1)
-    one, other = (power_law(sm.estimate(x, 5, center=False)) for x in (phi, 7.0**0.5 * phi))
-    assert other.exponent == pytest.approx(one.exponent, rel=1e-6)
-    assert other.stderr["exponent"] == pytest.approx(one.stderr["exponent"], rel=1e-5)
-    assert other.scale == pytest.approx(7 * one.scale, rel=1e-6)
-    assert other.p_value == pytest.approx(one.p_value, rel=1e-4)
-
-
-def test_errors_and_test_against_simulation():
-    rng, truth = np.random.default_rng(2), 1.0
-    m = sm.PowerLaw(truth).moments(5)
-    root = 0.1 * np.linalg.cholesky(np.fromfunction(lambda i, j: 0.9 ** abs(i - j), (5, 5)))
-    found, n = [], np.arange(1, 6)
-    for _ in range(150):
-        values = m * np.exp(root @ rng.standard_normal(5) - 0.005)
-        cov = (root @ root.T) * np.multiply.outer(values, values)
-        fit = power_law(sm.from_moments(values, covariance=cov))
-        found.append([fit.exponent, fit.stderr["exponent"], fit.p_value])
-    a, error, p = np.array(found).T
-    assert abs(a.mean() - truth) < 4 * a.std() / np.sqrt(len(a))
-    assert error.mean() / a.std() == pytest.approx(1, abs=0.2)
-    assert 0.005 < (p < 0.05).mean() < 0.12
-    assert len(n) == 5
-
-
 def test_goodness_of_fit_without_freedom():
     assert np.isnan(goodness_of_fit(np.zeros(2), np.eye(2), np.zeros((2, 2)), 0)).all()
     two = power_law(exact(sm.PowerLaw(1.0).moments(3)))
@@ -304,9 +206,6 @@ def test_orders():
 def test_refusals(arguments, message):
     with pytest.raises(ValueError, match=message):
         power_law(exact(sm.PowerLaw(1.0).moments(6)), **arguments)
-
-
-def test_moments_without_errors_are_refused():
     with pytest.raises(ValueError, match="standard errors"):
         power_law(sm.PowerLaw(1.0).moments(6))
 
@@ -365,16 +264,6 @@ def test_notes():
     assert "hardly determined" in fit.notes[0]
 
 
-def test_compare_laws():
-    laws = compare_laws(exact(sm.PowerLaw(1.0).moments(7), 0.02))
-    assert list(laws) == ["power", "exponential", "broken"]
-    assert laws["power"].p_value > 0.5 > 0.01 > laws["exponential"].p_value
-    assert list(compare_laws(exact(sm.PowerLaw(1.0).moments(4)))) == [
-        "power",
-        "exponential",
-    ]
-
-
 def test_laws_are_compared_on_orders_of_one_family():
     m = sm.PowerLaw(1.0).moments(7)
     est = replace(exact(m, 0.02), methods=["all_cycles"] * 4 + ["increasing"] * 3)
@@ -406,11 +295,3 @@ def test_interval_and_plot():
         fit = power_law(exact(sm.PowerLaw(1.0).moments(7), 0.05), range(2, 8), law=law)
         assert fit.plot(count=20).get_xscale() == "log"
         assert law in str(fit)
-
-
-def test_fit_law_with_given_weights():
-    n = np.arange(2, 6)
-    y = power_moments((1.1, 0.2), n)
-    theta, K, G = fit_law(power_moments, y, n, [1.0, 0.0], ([0.6, -5], [6, 5]), np.eye(4))
-    np.testing.assert_allclose(theta, [1.1, 0.2], rtol=1e-6)
-    np.testing.assert_allclose(K @ G, np.eye(2), atol=1e-6)

@@ -6,11 +6,10 @@ import http.server
 import io
 import json
 import os
-import random
 import resource
+import signal
 import stat
 import struct
-import subprocess
 import sys
 import tempfile
 import threading
@@ -18,6 +17,7 @@ import zipfile
 import zlib
 from importlib.util import find_spec
 from pathlib import Path
+from unittest.mock import Mock
 
 import h5py
 import numpy as np
@@ -25,7 +25,7 @@ import pandas as pd
 import pytest
 import torch
 from conftest import peak_memory, python
-from scipy.io import loadmat, savemat
+from scipy.io import savemat
 from scipy.sparse import csc_array, eye_array
 
 import spectral_moments as sm
@@ -49,51 +49,34 @@ THIN = np.where(PHI > 0, PHI, 0.0)
 # --- writing ------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("error", [ValueError, KeyboardInterrupt, SystemExit, MemoryError])
-def test_old_file_survives_any_failure(tmp_path, error):
+def no_room(*_):
+    raise OSError(errno.ENOSPC, "No space left on device")
+
+
+def test_old_file_survives_any_failure(tmp_path, monkeypatch):
     path = tmp_path / "x"
     path.write_text("old")
 
-    def fail():
+    def write(then):
         with atomic_write(path, "w") as file:
             file.write("half")
-            raise error
+            file.flush()
+            then()
 
-    with pytest.raises(error):
-        fail()
+    for error in (ValueError, KeyboardInterrupt, SystemExit, MemoryError):
+        with pytest.raises(error):
+            write(Mock(side_effect=error))
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", no_room)
+        with pytest.raises(OSError, match="No space"):
+            write(lambda: None)
     assert os.listdir(tmp_path) == ["x"] and path.read_text() == "old"
-
-
-def test_old_file_survives_a_full_disk(tmp_path, monkeypatch):
-    def full(descriptor):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    path = tmp_path / "x"
-    path.write_text("old")
-    monkeypatch.setattr(os, "fsync", full)
-    with pytest.raises(OSError, match="No space"), atomic_write(path, "w") as file:
-        file.write("new")
-    assert os.listdir(tmp_path) == ["x"] and path.read_text() == "old"
-
-
-KILLED = """
-import os, signal, sys
-from spectral_moments.io.files import atomic_write
-with atomic_write(sys.argv[1], "w") as file:
-    file.write("half")
-    file.flush()
-    os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
-def test_old_file_survives_a_killed_process(tmp_path):
-    path = tmp_path / "x"
-    path.write_text("old")
-    assert subprocess.run([sys.executable, "-c", KILLED, path]).returncode == -9
-    assert path.read_text() == "old"
-    with atomic_write(path, "w") as file:  # what the other one left is not in the way
-        file.write("new")
-    assert path.read_text() == "new"
+    child = os.fork()
+    if not child:
+        write(lambda: os.kill(os.getpid(), signal.SIGKILL))
+    assert os.waitpid(child, 0)[1] == signal.SIGKILL and path.read_text() == "old"
+    write(lambda: None)  # what the other one left is not in the way
+    assert path.read_text() == "half"
 
 
 def test_permissions_are_those_of_open(tmp_path):
@@ -239,7 +222,8 @@ NAMELESS = ("npy", "csv", "tsv", "plain.parquet", "zarr", "plain.pt", "plain.arr
 
 @pytest.mark.parametrize("name", WRITERS)
 def test_every_format(tmp_path, name):
-    for array in (PHI, PHI[:1], (9 * PHI).astype("i4"), PHI > 0):
+    several = (PHI, PHI[:1], (9 * PHI).astype("i4"), PHI > 0)
+    for array in several[: 1 if name in WHOLE else 4]:  # a process each
         if array.dtype == bool and name.endswith(("csv", "tsv")):
             continue
         path = tmp_path / f"{array.dtype}{len(array)}{name}"
@@ -249,48 +233,21 @@ def test_every_format(tmp_path, name):
             np.testing.assert_array_equal(load_matrix(path, "x"), array)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "compressed"), [("u2", True), ("f4", False), ("c16", True)]
-)
-def test_matlab_types(tmp_path, dtype, compressed):
-    full = (5 * abs(PHI)).astype(dtype)
-    content = {"x": full, "y": full[:, :1], "trials": np.stack([full, full + full])}
+def test_matlab_types(tmp_path):
+    full = (5 * abs(PHI)).astype("u2")
+    content = {"x": full, "z": PHI * 1j, "trials": np.stack([PHI, 2 * PHI]).astype("f4")}
     content |= {"words": "some text", "cell": np.array([1, "a"], dtype=object)}
-    content |= {"struct": {"x": 1.0}, "thin": csc_array(THIN), "wide" * 8: full[:1]}
-    content |= {"nothing": csc_array(PHI.shape), "z": csc_array(THIN * (1 + 2j))}
-    savemat(tmp_path / "x.mat", content, do_compression=compressed)
-    expected = loadmat(tmp_path / "x.mat")
-    for name in ("x", "y", "trials", "wide" * 8):
-        found = load_matrix(tmp_path / "x.mat", name)
-        np.testing.assert_array_equal(found, expected[name])
-        assert found.dtype == expected[name].dtype or dtype == "?"
-    for name in ("thin", "nothing", "z"):
-        found = load_matrix(tmp_path / "x.mat", name)
-        np.testing.assert_array_equal(found, expected[name].toarray())
+    content |= {"struct": {"x": 1.0}, "thin": csc_array(THIN), "none": csc_array((3, 4))}
+    savemat(tmp_path / "x.mat", content, do_compression=True)
+    for name in ("x", "z", "trials", "thin", "none"):
+        found, wanted = load_matrix(tmp_path / "x.mat", name), content[name]
+        wanted = wanted.toarray() if name in ("thin", "none") else wanted
+        np.testing.assert_array_equal(found, wanted)
+        assert found.dtype == wanted.dtype
     with pytest.raises(ValueError, match="pass key= with one of .*trials"):
         load_matrix(tmp_path / "x.mat")
     with pytest.raises(ValueError, match="has no array 'cell'"):
         load_matrix(tmp_path / "x.mat", "cell")
-
-
-def test_matlab_files_of_the_other_byte_order(tmp_path):
-    def element(kind, content):
-        return struct.pack(">II", kind, len(content)) + content + bytes(-len(content) % 8)
-
-    P, Q = PHI.shape
-    parts = (6, struct.pack(">II", 6, 0)), (5, struct.pack(">ii", P, Q)), (1, b"phi")
-    parts += ((9, PHI.T.astype(">f8").tobytes()),)
-    matrix = element(14, b"".join(element(*part) for part in parts))
-    (tmp_path / "x.mat").write_bytes(b"MATLAB 5.0".ljust(124) + b"\x01\x00MI" + matrix)
-    np.testing.assert_array_equal(load_matrix(tmp_path / "x.mat"), PHI)
-    np.testing.assert_array_equal(loadmat(tmp_path / "x.mat")["phi"], PHI)
-
-
-def test_large_arrays_are_mapped(tmp_path):
-    np.save(tmp_path / "a.npy", PHI)
-    assert isinstance(load_matrix(tmp_path / "a.npy"), np.memmap)
-    np.save(tmp_path / "b.npy", np.empty((0, 4)))
-    assert load_matrix(tmp_path / "b.npy").shape == (0, 4)
 
 
 def test_parquet_with_gaps_and_words(tmp_path):
@@ -532,14 +489,6 @@ def test_labels_become_groups(tmp_path, name):
         load_recording(path, None if named else "x", groups_key="film")
 
 
-def test_labels_where_there_are_none(tmp_path):
-    np.save(tmp_path / "x.npy", PHI)
-    with pytest.raises(
-        ArgumentError, match="holds no labels of rows; leave out groups_key"
-    ):
-        load_recording(tmp_path / "x.npy", groups_key="movie")
-
-
 # --- what numbers are not ----------------------------------------------------------------
 
 
@@ -588,6 +537,10 @@ def test_sparse_parquet_files(tmp_path):
 
 
 def test_large_tables_are_mapped(tmp_path, monkeypatch):
+    np.save(tmp_path / "a.npy", PHI)
+    assert isinstance(load_matrix(tmp_path / "a.npy"), np.memmap)
+    np.save(tmp_path / "b.npy", np.empty((0, 4)))
+    assert load_matrix(tmp_path / "b.npy").shape == (0, 4)
     monkeypatch.setattr(files, "LOADED", 100)
     for name in ("plain.csv", "plain.parquet", "plain.h5", "new.mat"):
         WRITERS[name](tmp_path / name, PHI)
@@ -686,21 +639,15 @@ def test_a_map_of_a_file_that_became_shorter(tmp_path):
 
 
 def test_no_room_for_a_copy(monkeypatch):
-    def full(*_):
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr(os, "posix_fallocate", full)
+    monkeypatch.setattr(os, "posix_fallocate", no_room)
     with pytest.raises(OSError, match="do not fit into .*set TMPDIR"):
         arrays.mapped(PHI)
 
 
-def test_names_do_not_command_the_terminal(tmp_path):
+def test_torch_files_with_objects_and_names_that_command_the_terminal(tmp_path):
     np.savez(tmp_path / "x.npz", **{"a\x1b[31m": PHI, "b": PHI})
     with pytest.raises(ValueError, match=r"one of a\?\[31m, b$"):
         load_matrix(tmp_path / "x.npz")
-
-
-def test_torch_files_with_objects(tmp_path):
     torch.save({"x": Plain(PHI)}, tmp_path / "x.pt")
     with pytest.raises(ValueError, match="x.pt: holds Python objects"):
         load_matrix(tmp_path / "x.pt")
@@ -784,19 +731,15 @@ def test_promises_are_checked_before_memory_is_taken(tmp_path, name, limited):
         load_matrix(tmp_path / name)
 
 
-def test_promises_of_h5_files(tmp_path):
+@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")
+def test_what_is_too_large_when_it_is_unpacked(tmp_path, limited):
     with h5py.File(tmp_path / "x.h5", "w") as file:
         file.create_dataset("x", (10**6, 10**6), "f4", chunks=(10, 10))
     with pytest.raises(ValueError, match="x.h5: promises 4000000000000 bytes"):
         load_matrix(tmp_path / "x.h5")
-
-
-@pytest.mark.skipif(not os.path.exists("/proc/self/statm"), reason="needs Linux")
-def test_sparse_matrix_that_does_not_fit(tmp_path, limited):
-    path = tmp_path / "x.mat"
-    savemat(path, {"x": eye_array(9_000, format="csc")})
+    savemat(tmp_path / "x.mat", {"x": eye_array(9_000, format="csc")})
     with pytest.raises(MemoryError, match=r"x\.mat: needs more memory than there is"):
-        load_matrix(path)
+        load_matrix(tmp_path / "x.mat")
 
 
 def test_sparse_matrices_with_wrong_indices(tmp_path):
@@ -833,15 +776,6 @@ def test_batches_of_every_format(tmp_path, name):
             assert len(parts) == -(-50 // size)  # batches of Arrow are what they are
         np.testing.assert_array_equal(np.concatenate(parts), many)
     assert len(list(row_batches(path))) <= 4
-
-
-@pytest.mark.parametrize("ending", ["npy", "h5", "zarr"])
-def test_batches_of_trials(tmp_path, ending):
-    path, trials = tmp_path / f"x.{ending}", np.arange(60.0).reshape(2, 10, 3)
-    WRITERS[f"plain.{ending}"](path, trials)
-    parts = list(row_batches(path, size=4))
-    assert [x.shape for x in parts] == [(2, 4, 3), (2, 4, 3), (2, 2, 3)]
-    np.testing.assert_array_equal(np.concatenate(parts, axis=1), trials)
 
 
 def opened(content):
@@ -909,58 +843,3 @@ def test_batches_take_the_memory_of_a_batch(tmp_path):
 
 
 # --- random damage ------------------------------------------------------------------------
-
-EXTREMES = (0, 1, 2, 127, 128, 254, 255)
-
-
-def damaged(content, chance):
-    "A copy with some bytes changed, removed or repeated, or the end cut off."
-    data = bytearray(content)
-    for _ in range(chance.choice((1, 1, 2, 5))):
-        at = chance.randrange(len(data))
-        action = chance.randrange(8)
-        if action == 0:
-            del data[at : at + chance.randrange(1, 9)]
-        elif action == 1:
-            data[at:at] = data[at : at + 8]
-        elif action == 2 and at:
-            del data[at:]
-        else:
-            data[at] = chance.choice((*EXTREMES, chance.randrange(256)))
-        if not data:
-            break
-    return bytes(data)
-
-
-def sound_files(tmp_path):
-    "A small sound file of every format that is read without a C library of its own."
-    for name, write in WRITERS.items():
-        if name.endswith((".npy", ".npz", "plain.mat", "small.mat", ".csv", ".tsv")):
-            write(tmp_path / name, PHI)
-    if find_spec("safetensors"):
-        save_safetensors(tmp_path / "plain.safetensors", PHI)
-    savemat(tmp_path / "thin.mat", {"x": csc_array(THIN)})
-    savemat(tmp_path / "thin_small.mat", {"x": csc_array(THIN)}, do_compression=True)
-    (tmp_path / "words.csv").write_text("a,b\n1,NA\n2.5,3\n")
-    return sorted(tmp_path.iterdir())
-
-
-@pytest.mark.filterwarnings("ignore")  # numpy's about headers of Python 2, and the like
-def test_damaged_files_give_an_array_or_one_line(tmp_path):
-    outcomes = {}
-    for source in sound_files(tmp_path):
-        content, target = source.read_bytes(), tmp_path / f"damaged_{source.name}"
-        for seed in range(12 if source.suffix == ".mat" else 200):  # a process each
-            target.write_bytes(damaged(content, random.Random(f"{source.name} {seed}")))
-            array, reason = None, f"{target}: "
-            try:
-                array = load_matrix(target)
-            except (ValueError, MemoryError) as error:
-                reason = str(error)
-            assert reason.startswith(f"{target}: ") and "\n" not in reason
-            outcomes.setdefault(source.suffix, set()).add(array is not None)
-            if array is not None:
-                most = 120_000 if "thin" in source.name else 1200
-                assert array.nbytes <= most * len(content) + 1000
-                np.asarray(array).sum()  # every entry can be read
-    assert all(found == {True, False} for found in outcomes.values()), outcomes

@@ -27,6 +27,11 @@ CHANGED = [
         EVERYTHING,
         "exact, no random pairs of inputs",
     ),
+    (
+        "^estimate auto .*n[56] .*centred",
+        {"values"},
+        "beyond order 4: more pairs of inputs",
+    ),
     ("^estimate groups auto", EVERYTHING, "all cycles know groups, before: blocks"),
     ("sketched|lazy", {"low95", "high95"}, "errors of a sample know their skewness"),
     (
@@ -75,7 +80,7 @@ REFUSED = {
     "power_law of increasing": "one rule for usable orders: relative error below one half",
 }
 #: minutes of planning each: centred populations of order four, weights of order three
-SLOW = "population (14|100|40).*centred|weights.*centred|trials.*centred gaps"
+SLOW = "population (14|100|40).*centred|weights.*centred|trials.*centred gaps|3 trials gaps"
 
 
 def allowed(name, field, gap):

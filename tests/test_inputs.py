@@ -19,6 +19,14 @@ LABELLED = xr.DataArray(
 )
 TENSOR = torch.from_numpy(PHI.copy())
 
+
+class Frame:
+    "Looks like a data frame: an `__array__` and nothing else."
+
+    def __array__(self, dtype=None, copy=None):
+        return PHI
+
+
 pytestmark = pytest.mark.filterwarnings(
     f"ignore::{EstimateWarning.__module__}.EstimateWarning"
 )
@@ -27,6 +35,8 @@ pytestmark = pytest.mark.filterwarnings(
 @pytest.mark.parametrize(
     ("given", "plain"),
     [
+        (PHI.tolist(), PHI),
+        (Frame(), PHI),
         (FRAME, PHI),
         (FRAME.set_axis(pd.date_range("2026", periods=24)), PHI),
         (FRAME.set_axis(list("abcdef") * 5, axis=1), PHI),  # names may come twice
@@ -56,7 +66,7 @@ def test_same_estimate(given, plain):
     plain = np.asarray(given, dtype=float) if plain is None else plain
     options = dict(trials=True) if np.ndim(plain) == 3 else {}
     found, expected = (
-        estimate(phi, 3, random_state=1, **options) for phi in (given, plain)
+        estimate(phi, 2, random_state=1, **options) for phi in (given, plain)
     )
     rtol = 1e-12 if backend(given) == "torch" else 0  # computed by torch, where it lives
     np.testing.assert_allclose(found.values, expected.values, rtol=rtol)

@@ -1,21 +1,10 @@
 """What no reader of the chapter on the inner loop needs to see."""
 
-import os
-import shutil
-import subprocess
-import sys
-from pathlib import Path
-
 import numpy as np
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spectral_moments.engine import inner_loop as kernel
-from spectral_moments.engine.inner_loop import (
-    advanced,
-    increasing_sums,
-)
+from spectral_moments.engine.inner_loop import increasing_sums
 
 ORDERS = (1, 2, 5, 11)  # each length is compiled once
 
@@ -76,22 +65,6 @@ def test_sums_and_influences(P, Q, seed, single, n_jobs, data):
         assert (abs(plain_sums(*without, n_max) + through[:, i] - expected) <= atol).all()
 
 
-@pytest.mark.parametrize("shape", [(33, 61), (61, 33), (48, 48)])
-def test_several_blocks(shape):
-    rng = np.random.default_rng(1)
-    enter, leave = rng.standard_normal((2, *shape))
-    sums = [increasing_sums(enter, leave, 5, influences=True, n_jobs=j) for j in (1, 2, 3)]
-    bound = plain_sums(abs(enter), abs(leave), 5)
-    assert (abs(sums[0].total - plain_sums(enter, leave, 5)) < 1e-13 * bound).all()
-    for i in (0, 15, 16, 31, 32):
-        without = [np.delete(x, i, 0) for x in (enter, leave)]
-        lost = sums[0].total - plain_sums(*without, 5)
-        assert (abs(sums[0].rows[:, i] - lost) < 1e-12 * bound).all()
-    for other in sums[1:]:
-        for x, y in zip(sums[0], other, strict=True):
-            np.testing.assert_array_equal(x, y)
-
-
 def test_more_columns_than_marks():
     """The way back with blocks wider than the cache would have them."""
     phi = np.random.default_rng(2).random((6, 900))
@@ -114,75 +87,3 @@ def test_any_layout_is_read():
             increasing_sums(given_phi, given_phi, 5, influences=True), expected, strict=True
         ):
             np.testing.assert_array_equal(x, y)
-
-
-def test_advance_is_called_after_each_block():
-    calls = []
-    phi = np.ones((33, 40))
-    increasing_sums(phi, phi, 2, advance=lambda: calls.append(1))
-    assert len(calls) == 3
-
-
-@settings(max_examples=40, deadline=None)
-@given(
-    P=st.integers(1, 20),
-    Q=st.integers(1, 20),
-    lanes=st.integers(1, 40),
-    seed=st.integers(0, 1000),
-    n_max=st.sampled_from(ORDERS),
-    single=st.booleans(),
-    started=st.booleans(),
-    n_jobs=st.integers(1, 3),
-    data=st.data(),
-)
-def test_state_in_batches(P, Q, lanes, seed, n_max, single, started, n_jobs, data):
-    enter, leave = matrices((P, Q), seed, single)
-    starts = np.random.default_rng(seed).random((P, lanes))
-    cut = data.draw(st.integers(0, P))
-    if started:
-        state, weights = np.zeros((n_max, Q, lanes)), starts
-        expected = plain_state(enter, leave, starts, n_max)
-    else:  # from another state, without starts
-        state, weights = plain_state(enter, leave, starts, n_max), None
-        both = [np.concatenate([x, x]) for x in (enter, leave)]
-        expected = plain_state(*both, np.concatenate([starts, 0 * starts]), n_max)
-    for rows in (slice(cut), slice(cut, P)):
-        x = enter[rows]
-        y = x if single else leave[rows]
-        part = None if weights is None else weights[rows]
-        given = state.copy()
-        after = advanced(state, x, y, part, n_jobs=n_jobs)
-        np.testing.assert_array_equal(state, given)
-        state = after
-    np.testing.assert_allclose(state, expected, rtol=1e-12)
-
-
-CHILD = """
-import numpy as np
-from frozen.inner_loop import increasing_sums
-print(increasing_sums(np.ones((2, 3)), np.ones((2, 3)), 2).total)
-"""
-
-
-@pytest.mark.parametrize("writable", [False, True])
-def test_without_a_place_for_the_cache(tmp_path, writable):
-    """Files stand where the folders of the cache would be."""
-    package, home = tmp_path / "frozen", tmp_path / "home"
-    package.mkdir()
-    shutil.copy(Path(kernel.__file__), package)
-    (package / "__init__.py").touch()
-    if not writable:
-        (package / "__pycache__").touch()
-    home.touch()
-    environment = {k: v for k, v in os.environ.items() if k != "NUMBA_CACHE_DIR"}
-    places = {name: str(home) for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA")}
-    child = subprocess.run(
-        [sys.executable, "-B", "-c", CHILD],
-        cwd=tmp_path,
-        env={**environment, **places, "PYTHONPATH": str(tmp_path)},
-        capture_output=True,
-        text=True,
-    )
-    assert child.returncode == 0, child.stderr
-    assert child.stdout == "[6. 3.]\n"
-    assert bool(list(package.rglob("*.nbi"))) == writable  # negative control

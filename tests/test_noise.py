@@ -184,12 +184,10 @@ def draw(law, rate, rng):
     "A matrix with noise of this law around the rates."
     if law == "poisson":
         return rng.poisson(rate).astype(float)
-    if law == "gaussian":
-        return rate + 1.2 * rng.standard_normal(rate.shape)
-    return rng.binomial(9, rate / 9).astype(float)
+    return rate + 1.2 * rng.standard_normal(rate.shape)
 
 
-LAWS = {"poisson": "poisson", "gaussian": 1.44, "binomial": ("binomial", 9)}
+LAWS = {"poisson": "poisson", "gaussian": 1.44}
 
 
 @pytest.mark.parametrize("law", LAWS)
@@ -266,6 +264,8 @@ def test_few_draws_tell_few_powers():
         sm.estimate(ones, 2, noise=("binomial", 1))
     with pytest.raises(ValueError, match="does not know noise"):
         sm.estimate(COUNTS, 2, noise="poisson", method="blocks")
+    with pytest.raises(ValueError, match="must be a dict"):
+        sm.alignment(COUNTS, COUNTS, noise="poisson")
 
 
 def test_shapes_of_variances_agree():
@@ -294,20 +294,6 @@ def test_large_counts():
     np.testing.assert_allclose(found, (large * (large - 1)).mean(), rtol=1e-12)
 
 
-def test_every_home_gives_the_same(tmp_path):
-    np.save(tmp_path / "x.npy", COUNTS)
-    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
-    for options in ({}, dict(population=(30, 20)), dict(population=(None, 20))):
-        options = dict(noise="poisson", **options)
-        here = sm.estimate(COUNTS, 2, **options)
-        there = sm.estimate(mapped, 2, **options)
-        np.testing.assert_allclose(there.values[0], here.values[0], rtol=1e-9)
-        torch = pytest.importorskip("torch")
-        tensor = sm.estimate(torch.tensor(COUNTS), 2, **options)
-        np.testing.assert_allclose(tensor.values, here.values, rtol=1e-9)
-        np.testing.assert_allclose(tensor.stderr, here.stderr, rtol=1e-6)
-
-
 def test_high_orders_by_other_families():
     "Only m(1) uses an entry twice, so that every family knows the orders beyond."
     with_law = sm.estimate(COUNTS, 6, noise="poisson", stderr=False)
@@ -315,20 +301,6 @@ def test_high_orders_by_other_families():
     np.testing.assert_allclose(with_law.values[1:], without.values[1:], rtol=1e-9)
     assert with_law.values[0] < without.values[0] - 2
     assert with_law.methods[0] == "all_cycles"
-
-
-def test_alignment_of_counts():
-    rng = np.random.default_rng(5)
-    rate = spikes(60, 40, rng)
-    pair = [rng.poisson(rate).astype(float) for _ in range(2)]
-    sizes = {"phi": 40, "psi": 40}
-    noise = dict.fromkeys(sizes, "poisson")
-    plain = sm.alignment(*pair, population=sizes)
-    found = sm.alignment(*pair, population=sizes, noise=noise)
-    assert abs(found.value - 1) < 4 * found.stderr
-    assert plain.value < 0.9 * found.value  # noise of all features counts as difference
-    with pytest.raises(ValueError, match="must be a dict"):
-        sm.alignment(*pair, noise="poisson")
 
 
 def test_it_says_what_was_removed():
@@ -355,13 +327,6 @@ def test_command_line(tmp_path, capsys):
     assert "--noise" in capsys.readouterr().err
     with pytest.raises(SystemExit):
         main(["estimate", path, "--noise", "gamma"])
-
-
-def test_scikit_learn():
-    pytest.importorskip("sklearn")
-    model = sm.sklearn.SpectralMoments(2, noise="poisson").fit(COUNTS)
-    expected = sm.estimate(COUNTS, 2, noise="poisson")
-    np.testing.assert_array_equal(model.moments_, expected.values)
 
 
 # --- the noise itself ---------------------------------------------------------------------
@@ -398,16 +363,15 @@ def shared_noise(P, Q, T, rho, rng):
     return rng.standard_normal((P, 3)) @ w.T + noise, v
 
 
-@pytest.mark.parametrize("T", [2, 3])
-def test_moments_of_the_noise(T):
+def test_moments_of_the_noise():
     rng, found = np.random.default_rng(8), []
-    for _ in range(25):
-        trials, _ = shared_noise(30, 25, T, 0.7, rng)
+    for k in range(26):
+        trials, _ = shared_noise(30, 25, 2 + k % 2, 0.7, rng)
         found.append(sm.noise_moments(trials))
     values = np.array([x.estimate.values for x in found])
     truth = [3, 3, 4, 3, 3 * 0.49]
     spread = values.std(axis=0, ddof=1)
-    assert (abs(values.mean(0) - truth) < 4 * spread / 25**0.5).all()
+    assert (abs(values.mean(0) - truth) < 4 * spread / 26**0.5).all()
     errors = np.sqrt(np.mean([x.estimate.stderr**2 for x in found], axis=0))
     assert (0.7 * spread < errors).all() and (errors < 1.8 * spread).all()
     ends = [x.alignment.interval() for x in found]

@@ -1,6 +1,7 @@
 """The front page says how long its paths take, and `tools/paths.py` holds it to that."""
 
 import importlib.util
+import re
 
 import pytest
 from conftest import ROOT
@@ -51,3 +52,27 @@ def test_promises(paths, tmp_path):
     assert what == "page takes 5 minutes, not 8"
     ((_, what),) = paths.problems(book(tmp_path, said=13, words=720))
     assert "1 stops take 14 minutes" in what
+
+
+def test_the_core_path_is_short():
+    spec = importlib.util.spec_from_file_location("words", ROOT / "tools/words.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    text = "one $x$ two\n```{prf:proof}\n:class: dropdown\nno\n```\n$$\ny\n$$ (eq-y)\nthree"
+    assert module.count(module.visible(text)) == 6
+    found = module.core(ROOT / "nbs")
+    assert min(found.values()) > 300 and sum(found.values()) < module.LIMIT, found
+
+
+def test_chapters_have_the_numbers_of_their_files():
+    toc = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    numbers = [int(n) for n in re.findall(r"^ {6}- file: nbs/(\d+)_", toc, re.M)[:18]]
+    assert numbers == list(range(1, 19))
+
+
+def test_proofs_are_folded_by_one_rule():
+    "A proof has no title, and the class `dropdown` without one stops the page's script."
+    for path in (ROOT / "nbs").glob("*.ipynb"):
+        assert '{prf:proof}\\n",\n    ":class: dropdown' not in path.read_text("utf-8"), (
+            path
+        )

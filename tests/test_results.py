@@ -1,13 +1,15 @@
 """What a result says of itself, whichever door it came through."""
 
 import json
+import warnings
 
 import numpy as np
 import pytest
 from conftest import normal
 
 import spectral_moments as sm
-from spectral_moments.results import SCHEMA
+from spectral_moments.engine.reduction import Axis
+from spectral_moments.results import SCHEMA, Quantity
 
 COUNTS = np.random.default_rng(3).poisson(3.0, (36, 20)).astype(float)
 USED = ("center", "groups", "population", "weights", "noise", "method", "seed", "version")
@@ -80,3 +82,22 @@ def test_intervals_of_words_are_those_of_moments():
         near.append(abs(est.values - truth) < 1.96 * est.stderr)
     assert (np.mean(inside, axis=0) > 0.85).all()
     assert np.mean(np.array(near)[:, 1:]) < np.mean(np.array(inside)[:, 1:])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_no_dimension_without_a_signal(seed):
+    "Of pure noise m(1) is near zero, and m(2)/m(1)^2 any number: 1.2e-5 +- 7.5e-7 once."
+    trials = np.random.default_rng([seed, 5]).normal(size=(2, 17, 19))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = sm.estimate(trials, 2)
+    seen = found.values[0] > 2 * found.stderr[0]
+    assert (str(found.dimension()) == "not known") == (not seen)
+    signal = trials + 3 * np.outer(np.arange(17) - 8, np.ones(19))
+    assert float(sm.estimate(signal, 2).dimension()) == pytest.approx(1, abs=0.1)
+
+
+def test_an_unknown_error_is_said():
+    "An error that is not known prints no interval of infinities."
+    axis = Axis(np.full((1, 2), np.inf), None)
+    assert str(Quantity(0.25, {("call", "inputs"): axis})) == "0.25 (error not known)"

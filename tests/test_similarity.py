@@ -9,7 +9,6 @@ import pytest
 from conftest import ROOT, load_study, normal, silent
 
 import spectral_moments as sm
-from spectral_moments.permutation import gram_weights
 from spectral_moments.processes import LinearPair, RBFPair
 from spectral_moments.similarity import (
     AlignmentStream,
@@ -104,7 +103,7 @@ def test_scales_offsets_and_orders_do_not_matter():
     assert sm.cka is sm.alignment
 
 
-@pytest.mark.parametrize("units", [(1.0, 1e150), (1e-150, 1e150), (1e-160, 1e-160)])
+@pytest.mark.parametrize("units", [(1.0, 1e150), (1e-160, 1e-160)])
 def test_units_whose_squares_are_beyond_doubles(units):
     "An alignment has no unit; what has one is NaN there, and says why."
     given = dict(zip("ab", LinearPair(5, 0.5).sample(30, 12, 20, 0)))
@@ -176,18 +175,6 @@ def test_gaps_and_unequal_trials():
     assert abs(found.value - whole.value) < found.stderr
 
 
-def test_bias_and_coverage():
-    pair, found = RBFPair(2, (0.5, 2.0)), []
-    for seed in range(80):
-        result = alignment(*pair.sample(50, 30, 40, seed))
-        found.append([result.value, result.stderr])
-    value, error = np.array(found).T
-    truth = pair.alignment()
-    assert abs(value.mean() - truth) < 0.3 * value.std()
-    assert np.mean(abs(value - truth) < 1.96 * error) > 0.88
-    assert 0.85 < math.sqrt(np.mean(error**2)) / value.std() < 1.7
-
-
 def test_the_angle():
     pair = LinearPair(3, 1.0)
     found = alignment(*pair.sample(100, 60, 60, 0)).angle
@@ -198,7 +185,7 @@ def test_the_angle():
     assert near["a", "b"].angle.stderr > 0
     np.testing.assert_allclose(near["a", "a"].angle.value, 0, atol=1e-5)
     pair, held = LinearPair(5, 0.3), []  # near zero the square is nearly linear
-    for seed in range(50):
+    for seed in range(30):
         low, high = alignment(*pair.sample(40, 15, 20, seed)).angle.interval()
         held.append(low < math.acos(pair.alignment()) < high)
     assert np.mean(held) > 0.9
@@ -235,14 +222,6 @@ def test_constant_and_hopeless_systems_have_no_alignment():
 
 
 # --- the verdict --------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("labels", [None, np.arange(12) // 2, np.arange(12) // 3])
-def test_the_statistic_is_the_unbiased_numerator(labels):
-    phi, psi = LinearPair(3, 0.5).sample(12, 4, 6, 0)
-    word = cross_moments(phi, psi, "ab", groups=labels).values[0]
-    weights = gram_weights(phi @ phi.T / 4, np.arange(12) if labels is None else labels)
-    np.testing.assert_allclose((weights * (psi @ psi.T / 6)).sum(), word, rtol=1e-8)
 
 
 def test_all_orders_of_few_inputs():
@@ -364,17 +343,6 @@ def test_the_ceiling_of_noise():
         ceiling({"Ada": phi})
 
 
-def test_shape_bounds_hold():
-    "For operators that commute, F is the sum of roots of products of eigenvalues."
-    p, q = np.array([0.5, 0.3, 0.2]), np.array([0.2, 0.2, 0.6])
-    x = normal((400, 3), 1)
-    phi, psi = (x * np.sqrt(e) @ normal((3, 200), k) for k, e in enumerate((p, q)))
-    bounds, truth = shape_bounds(phi, psi), math.sqrt(2 - 2 * np.sqrt(p * q).sum())
-    assert bounds.lower.value - 3 * bounds.lower.stderr < truth
-    assert truth < bounds.upper.value + 3 * bounds.upper.stderr
-    assert bounds.lower.value < bounds.upper.value
-
-
 # --- several systems, streams -------------------------------------------------------------
 
 
@@ -390,17 +358,19 @@ def test_several_systems_are_pairs():
     assert len(ax.figure.axes) == 2  # with a colour bar
 
 
-@pytest.mark.parametrize("rows", [60, 800])
-@pytest.mark.parametrize("size", [4, 6, 60])
-@pytest.mark.parametrize(
-    "options",
-    [{}, dict(center=False), dict(population=(None, {"a": 15})), dict(column_weights={})],
-)
+OPTIONS = {
+    "plain": {},
+    "uncentred": dict(center=False),
+    "population": dict(population=(None, {"a": 15})),
+    "weights": dict(column_weights={"b": np.arange(1.0, 21)}),
+}
+
+
+@pytest.mark.parametrize(("rows", "size"), [(60, 4), (60, 60), (800, 200)])
+@pytest.mark.parametrize("options", OPTIONS.values(), ids=OPTIONS)
 def test_streams(rows, size, options):
     "Batches of any size and any scale, merged in any way: the alignment of all rows."
     phi, psi = LinearPair(5, 0.5).sample(rows, 12, 20, 0)
-    if "column_weights" in options:
-        options = dict(column_weights={"b": np.arange(1.0, 21)})
     whole = alignments({"a": phi, "b": psi}, **options)["a", "b"]
     one, scaled, left, right = (AlignmentStream(**options) for _ in range(4))
     for k in range(0, rows, size):
@@ -472,16 +442,6 @@ def test_what_else_is_refused():
         AlignmentStream().estimate()
 
 
-def test_the_study_runs():
-    study = load_study("alignment")
-    from common import Run  # what the studies share
-
-    study.SHAPES = study.SHAPES[1:3]
-    found = study.measure(Run({"n_matrices": 5}, 0, report=silent))
-    for part in found["pairs"].values():
-        assert len(part["coverage"]) == len(study.SHAPES)
-
-
 def test_the_stored_verdict_is_drawn_again():
     study = load_study("verdict")
     stored = json.loads((ROOT / "results/verdict.json").read_text())
@@ -489,11 +449,11 @@ def test_the_stored_verdict_is_drawn_again():
 
     assert stored["settings"] == json.loads(json.dumps(study.SETTINGS))
     assert [*stored["type_one"]] == [process.__name__ for process in study.UNRELATED]
-    settings = {name: {**part, "n_matrices": 25} for name, part in study.SETTINGS.items()}
+    settings = {name: {**part, "n_matrices": 12} for name, part in study.SETTINGS.items()}
     found = study.power(Run(settings, 7, report=silent))
     for new, old in zip(found, stored["power"]):
         for share, before in zip(new["share"], old["share"]):
-            error = math.sqrt(max(before * (1 - before), 0.01) * (1 / 25 + 1 / 300))
+            error = math.sqrt(max(before * (1 - before), 0.01) * (1 / 12 + 1 / 300))
             assert abs(share - before) < 4 * error
     again = study.unrelated(study.movies, settings["type_one"], [study.SEED, 1, 5], 0)
     assert again == study.unrelated(

@@ -10,12 +10,11 @@ sklearn = pytest.importorskip("sklearn")
 pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 
 
-@pytest.mark.parametrize("center", [False, True])
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's about its own checks
-def test_check_estimator(center):
+def test_check_estimator():
     from sklearn.utils.estimator_checks import check_estimator
 
-    check_estimator(sm.sklearn.SpectralMoments(center=center, random_state=0))
+    check_estimator(sm.sklearn.SpectralMoments(random_state=0))
 
 
 def test_the_same_as_estimate():

@@ -5,19 +5,16 @@ import math
 import dimensionality
 import numpy as np
 import pytest
-import torch
 from conftest import spectra
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import spectral_moments as sm
 from spectral_moments import all_cycles, estimate
-from spectral_moments.engine.sources import Recording
 from spectral_moments.processes import RBF, Linear, power_sums
 from spectral_moments.results import from_moments
 from spectral_moments.spectrum.feasible import (
     feasible,
-    nearest_point,
     participation_ratio,
     plot_dimensions,
     recover_eigenvalues,
@@ -62,50 +59,22 @@ def test_one_dimension_everywhere(options):
     assert drawn == pytest.approx([est.dimension().value])
 
 
-def test_ratio_invariances():
-    phi = RBF(2).sample(30, 40, 4)
-    rng = np.random.default_rng(5)
-    moved = 1e-60 * phi[rng.permutation(30)][:, rng.permutation(40)]
-    shifted = phi + rng.standard_normal(40)
-    for center, others in ((False, [moved]), (True, [moved, shifted])):
-        one = participation_ratio(phi, center=center)
-        for other in others:
-            found = participation_ratio(other, center=center)
-            assert (found.value, found.stderr) == pytest.approx((one.value, one.stderr))
-
-
-@pytest.mark.parametrize("center", [False, True])
 @pytest.mark.parametrize(
     ("eigenvalues", "ratio"), [(np.geomspace(1, 0.05, 8), 1.0), (np.ones(8), math.sqrt(2))]
 )
-def test_standard_error_against_the_spread(eigenvalues, ratio, center):
+def test_standard_error_against_the_spread(eigenvalues, ratio):
     # equal eigenvalues maximise the ratio: no first-order term, twice the variance
     rng = np.random.default_rng(7)
     truth, found = eigenvalues.sum() ** 2 / (eigenvalues**2).sum(), []
-    for _ in range(300):
+    for _ in range(150):
         x, w = rng.standard_normal((40, 8)), rng.standard_normal((50, 8))
-        q = participation_ratio(x * np.sqrt(eigenvalues) @ w.T, center=center)
+        q = participation_ratio(x * np.sqrt(eigenvalues) @ w.T)
         low, high = q.interval(0.9)
         found.append([q.value, q.stderr, low < truth < high])
     values, errors, covered = np.array(found).T
     assert errors.mean() / values.std(ddof=1) == pytest.approx(ratio, rel=0.15)
     assert covered.mean() > 0.85
     assert values.mean() == pytest.approx(truth, rel=0.05)
-
-
-def test_kinds_of_input():
-    phi = RBF(2).sample(12, 15, 8)
-    one = participation_ratio(phi)
-    same = (
-        phi.tolist(),
-        np.asfortranarray(phi),
-        torch.tensor(phi),
-        phi[None],
-        Recording(phi),
-    )
-    for given_as in same:
-        found = participation_ratio(given_as)
-        assert (found.value, found.stderr) == pytest.approx((one.value, one.stderr))
 
 
 @given(spectra)
@@ -208,20 +177,6 @@ def test_feasible_keeps_good_moments_and_repairs_bad_ones():
     assert repaired[4] == pytest.approx(m[4], rel=0.05)  # the others tell it
 
 
-def test_nearest_point_is_the_least_squares_solution():
-    rng = np.random.default_rng(3)
-    rows = moment_grid(60) ** np.arange(5)[:, None]
-    S = np.cov(rng.standard_normal((5, 30)))
-    root = np.linalg.cholesky(S)
-    for _ in range(20):
-        y = rng.standard_normal(5) + 1
-        nu, H = nearest_point(y, rows, root)
-        gradient = np.linalg.solve(S, y - rows @ nu) @ rows
-        assert nu.min() >= 0 and gradient.max() < 1e-8
-        np.testing.assert_allclose(H @ y, rows @ nu, atol=1e-8)  # linear near y
-        np.testing.assert_allclose(H @ H, H, atol=1e-7)  # a projection
-
-
 def test_spectrum_is_deterministic_and_keeps_the_errors():
     est = estimate(RBF(3).sample(40, 60, 2), 5, center=False)
     one, other = feasible(est), feasible(est)
@@ -255,17 +210,6 @@ def test_recovery_without_count_and_upper():
         recover_eigenvalues(est, 3, weights=np.ones(4))
 
 
-@pytest.mark.parametrize("process", [RBF(3), Linear(6), sm.PowerLaw(1.0), sm.ReLU(4)])
-def test_the_measure_of_maximum_entropy_nearly_has_the_moments(process):
-    est, n = estimate(process.sample(60, 80, 1), 6, center=False), np.arange(6)
-    found = feasible(est)
-    assert (found.entropic >= 0).all() and found.entropic[0] == 0
-    miss = found.grid ** n[:, None] @ found.entropic - found.values
-    assert (abs(miss) < found.moments.stderr).all()
-    points = lambda trace: (trace > 1e-3 * trace.max()).sum()
-    assert points(found.entropic) > points(found.trace)
-
-
 def test_the_measure_of_maximum_entropy_of_sharp_moments_is_near_the_truth():
     for process in (Linear(5), sm.PowerLaw(1.0)):
         truth = process.eigenvalues(5)
@@ -285,11 +229,3 @@ def test_with_the_trace_alone_eigenvalues_form_a_geometric_sequence():
 
 
 # --- plots ---
-
-
-def test_plots_of_spectrum_and_dimension():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    est = estimate(RBF(2).sample(60, 80, 4), 4)
-    assert feasible(est).plot(count=5).get_yscale() == "log"
-    assert plot_dimensions(est).get_xlabel() == "order $n$"
-    plt.close("all")

@@ -227,7 +227,7 @@ def test_what_is_refused():
         Stream(8).update(PHI).update(TRIALS)
     with pytest.raises(ValueError, match="all batches have groups or none"):
         Stream(8, 2).update(PHI).update(PHI, groups=GROUPS)
-    with pytest.raises(ValueError, match="the first batch had none"):
+    with pytest.raises(ValueError, match="those before had none"):
         Stream(8, 2).update(PHI).update(GAPS)
     with pytest.raises(ValueError, match="0 distinct rows"):
         Stream(8).estimate()

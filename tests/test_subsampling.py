@@ -1,7 +1,6 @@
 """The check over submatrices: exact for means over cycles, at every order, and refusals."""
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -10,21 +9,6 @@ from conftest import normal
 import spectral_moments as sm
 from spectral_moments.engine.sources import Recording
 from spectral_moments.spectrum.submatrices import submatrices, two_halves
-
-
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("n_max", [1, 2, 3])
-@pytest.mark.parametrize("T", [1, 5])
-def test_exact_over_all_submatrices(n_max, center, T):
-    phi = normal((T, 7, 4), seed=n_max) + 0.3
-    shapes = [(6, 3)] if n_max == 3 else [(2 * n_max if center else n_max, n_max), (6, 3)]
-    options = dict(shapes=shapes, n_draws=None, center=center, random_state=2)
-    check = sm.subsample_check(phi if T > 1 else phi[0], n_max, **options)
-    mean, error = check.ratios("all_cycles")
-    np.testing.assert_allclose(mean, 1, rtol=1e-8)
-    assert not error.any() and check.exhaustive
-    if n_max > 1:  # negative control
-        assert (abs(check.ratios("naive")[0][:, 1:] - 1) > 0.02).all()
 
 
 def test_whole_is_the_estimate_of_the_whole():
@@ -36,17 +20,6 @@ def test_whole_is_the_estimate_of_the_whole():
     found = sm.subsample_check(trials, n_draws=2, center=False).whole
     np.testing.assert_allclose(found["all_cycles"], sm.all_cycles(trials, 2), rtol=1e-12)
     np.testing.assert_allclose(found["naive"], sm.naive(trials.mean(0), 2), rtol=1e-12)
-
-
-def test_random_submatrices_and_their_errors():
-    phi = sm.Linear(6).sample(80, 60, random_state=0)
-    options = dict(n_draws=300, center=False, random_state=1)
-    check = sm.subsample_check(phi, shapes=[(10, 10), (30, 30)], **options)
-    mean, error = check.ratios("all_cycles")
-    assert (abs(mean - 1) < 4 * error).all()
-    mean, error = check.ratios("naive")
-    assert (mean[:, 1] - 1 > 8 * error[:, 1]).all()
-    assert [len(x) for x in check.values["naive"]] == [300, 300]
 
 
 def test_seed_decides():
@@ -67,18 +40,6 @@ def test_defaults_and_words():
     )
     small = sm.subsample_check(normal((12, 6)), 3, n_draws=2)
     assert small.shapes == [(6, 3), (8, 4)]  # large enough, and each size once
-
-
-def test_own_estimators():
-    phi = normal((8, 6))
-    own = {
-        "increasing": lambda x: sm.increasing(x, 2, n_jobs=1),
-        "first": lambda x: x[:1, 0],
-    }
-    options = dict(n_draws=None, center=False, estimators=own)
-    check = sm.subsample_check(phi, shapes=[(4, 3)], **options)
-    np.testing.assert_allclose(check.ratios("increasing")[0], 1, rtol=1e-8)
-    assert list(check.values) == list(own)
 
 
 @pytest.mark.parametrize(
@@ -113,31 +74,7 @@ def test_parts():
     np.testing.assert_allclose(3 * one + 2 * two, trials.sum(0), rtol=1e-12)
 
 
-def test_plot():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        check = sm.subsample_check(normal((30, 20)), n_draws=3)
-        ax = check.plot(order=1)
-    assert [t.get_text() for t in ax.get_legend().get_texts()] == ["all cycles", "naive"]
-    assert "m(1)" in ax.get_ylabel() and len(ax.get_xticks()) == 4
-    plt.close("all")
-
-
 # --- the sweep ---
-
-
-def test_a_sweep_is_a_ratio_of_means():
-    phi = sm.Linear(6).sample(60, 80, random_state=4)
-    sweep = sm.dimension_sweep(phi, (0.3, 0.6), n_draws=40, random_state=1)
-    assert sweep.shapes == [(18, 24), (36, 48)] and sweep.moments[0].shape == (40, 2)
-    for found, m in zip(sweep.dimensions, sweep.moments):
-        m1, m2 = m.mean(axis=0)
-        assert found.plain == pytest.approx(m1**2 / m2)
-        assert abs(found.value - sweep.whole.plain) < 4 * found.stderr
-    assert str(sweep).split("\n")[2].split()[:3] == ["18", "x", "24"]
-    naive = sm.dimension_sweep(phi, (0.3,), method="naive", n_draws=5)
-    assert naive.dimensions[0].value < 0.9 * naive.whole.value
 
 
 def test_sweeps_take_what_estimate_takes():
@@ -152,16 +89,6 @@ def test_sweeps_take_what_estimate_takes():
     assert finite.whole.value == sm.participation_ratio(phi, population=(None, 60)).value
     with pytest.raises(ValueError, match="is not a part"):
         sm.dimension_sweep(phi, (1.5,))
-
-
-def test_plot_of_a_sweep():
-    plt = pytest.importorskip("matplotlib.pyplot")
-    trials = normal((2, 30, 20)) + 3 * normal((30, 20), 1)
-    ax = sm.dimension_sweep(
-        np.where(normal((2, 30, 20), 2) > 2, np.nan, trials), n_draws=4
-    ).plot()
-    assert len(ax.get_xticks()) == 4
-    plt.close("all")
 
 
 # --- gaps, and how often the check is wrong ---

@@ -8,6 +8,7 @@ import spectral_moments as sm
 from spectral_moments import estimate
 from spectral_moments.engine import arrays, choice, reduction, sums
 from spectral_moments.engine.arrays import map_parts
+from spectral_moments.engine.graphs import word_weights
 from spectral_moments.engine.sums import cut_rows, kept_pairs
 from spectral_moments.engine.systems import open_design
 from spectral_moments.estimation import measure
@@ -21,12 +22,14 @@ TRIALS = PHI + RNG.standard_normal((3, P, Q))
 GAPS = np.where(RNG.random((P, Q)) < 0.1, np.nan, PHI)
 GROUPS, EQUAL = RNG.integers(0, 9, P), np.repeat(np.arange(8), 3)
 COLUMNS = [0, 0, 1, 1, 2, 3, 4, 5, 6]
+MANY = sm.Linear(8).sample(3000, 20, random_state=0) + 0.5
+METHODS = ("sums", "all_cycles")
 
 
 @pytest.fixture
 def small(monkeypatch):
     "Pieces of seven rows, no deletions one by one, and sums however few rows there are."
-    monkeypatch.setattr(sums, "STRIP", 64 * Q * 7)
+    monkeypatch.setattr(sums, "STRIP", 128 * Q * 7)
     monkeypatch.setattr(reduction, "KEPT", 0)
     monkeypatch.setattr(choice, "LITERAL", 0)
 
@@ -51,39 +54,98 @@ CASES = {
 }
 
 
+def powers(n_max):
+    return tuple(("phi",) * n for n in range(1, n_max + 1))
+
+
+def deviations(systems, words, **options):
+    "Those of rows by sums over rows, and by literal deletions."
+
+    def reduced(name, rows, **asked):
+        mine = dict(options)
+        for by_row in {"groups", "row_weights", "noise"} & options.keys():
+            given = np.asarray(options[by_row])
+            mine[by_row] = given[rows] if given.ndim else options[by_row]
+        design = open_design({k: x[..., rows, :] for k, x in systems.items()}, **mine)
+        found = reduction.reduce(design, words, name, **asked)
+        powers = {k: 4.0**x.source.exponent for k, x in design.systems.items()}
+        return design, found, [np.prod([powers[k] for k in word]) for word in words]
+
+    every = np.arange(next(iter(systems.values())).shape[-2])
+    design, found, scale = reduced("sums", every, replicates=True)
+    found = (found.axes["inputs"].deviations.T * scale / design.unseen("inputs")).T
+    unit = every if design.rows.groups is None else design.rows.groups
+
+    def value(rows):
+        _, found, scale = reduced("all_cycles", rows)
+        return found.values * scale
+
+    each = [value(unit != u) for u in range(unit.max() + 1)]
+    expected = (np.array(each) - value(every)).T
+    size = abs(expected).max(1, keepdims=True)
+    return found / size, expected / size, size[:, 0]
+
+
+def pairs_of_rows(data, **options):
+    "The part of a row in the one sum over pairs of rows, but for the row itself."
+    design = open_design({"phi": data}, **options)
+    layout = design.layout._replace(about_mean=False)
+    known = sums.Deletions(powers(3), layout, design.units)
+    held, times = word_weights(powers(3), layout, held=True), 0
+    for k, (graph, positions) in enumerate(held.graphs):
+        term = sums.split_graph(graph, layout.features)
+        if [len(columns) for _, columns in term] == [3, 3]:
+            weight = np.einsum("dqt,dt->q", known.weights, np.array(held.sums)[..., k])
+            times = times + weight[2] * sum(positions)
+    K = (data - data.mean(0)) @ (data - data.mean(0)).T
+    return times * (np.sum(K**3, 1) - np.diag(K) ** 3)
+
+
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("case", CASES)
-def test_sums_equal_all_cycles(small, case, center):
+def test_values_columns_and_deletions(small, case, center):
+    "Values and columns as by all cycles; rows as if each were deleted."
     data, options = CASES[case]
-    design = open_design({"phi": data}, center=center, **options)
-    most = int(reduction.reach(design, "sums"))
-    for n in range(1, most + 1):
-        found, expected = (
-            estimate(data, n, method=name, center=center, **options)
-            for name in ("sums", "all_cycles")
-        )
-        np.testing.assert_allclose(found.values, expected.values, rtol=1e-10)
-        rest = (0.05 if n < 3 else 0.15) if center else 1e-10  # another 1 / P of it
-        np.testing.assert_allclose(found.stderr, expected.stderr, rtol=rest)
+    options = options | dict(center=center)
+    most = int(reduction.reach(open_design({"phi": data}, **options), "sums"))
+    found, expected = (estimate(data, most, method=m, **options) for m in METHODS)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-10)
+    exact = min(most, 2) if center else most  # orders without pairs of rows
+    columns = (est.parts["features"][:exact] for est in (found, expected))
+    np.testing.assert_allclose(*columns, rtol=1e-10)
+    found, expected, size = deviations({"phi": data}, powers(most), **options)
+    if exact < most and "trials" not in case:
+        found[2] -= pairs_of_rows(data, **options) / size[2]
+        exact = most
+    np.testing.assert_allclose(found[:exact], expected[:exact], atol=1e-9)
     if most < 3:
         with pytest.raises(ValueError, match="'sums' cannot give these orders"):
-            estimate(data, most + 1, method="sums", center=center, **options)
+            estimate(data, most + 1, method="sums", **options)
+
+
+@pytest.mark.parametrize("trials", [0, 2])
+def test_pairs_of_rows_are_a_small_part_of_an_error(trials):
+    "Order 3 centred: the one part that is left out has a relative size of 1 / P^2."
+    data = MANY[:600]
+    data = data + RNG.standard_normal((trials, 600, 20)) if trials else data
+    found, expected, _ = deviations({"phi": data}, powers(3))
+    np.testing.assert_allclose(found[:2], expected[:2], atol=1e-9)
+    rest = np.sqrt(((found - expected)[2] ** 2).sum() / (expected[2] ** 2).sum())
+    assert rest < 2e-3  # and the noise of the rows that are kept
 
 
 @pytest.mark.parametrize("center", [True, False])
 @pytest.mark.parametrize("options", [{}, dict(groups=GROUPS), dict(population={"b": 20})])
 def test_words(small, options, center):
-    other = PHI[:, :6] + RNG.standard_normal((P, 6))
-    design = open_design({"a": TRIALS, "b": other}, center=center, **options)
-    words = [("a", "b"), ("a", "a")]
-    words += [] if center else [("a", "b", "b")]
-    found, expected = (measure(design, words, method=name) for name in METHODS)
-    np.testing.assert_allclose(found.values, expected.values, rtol=1e-10)
-    rest = 0.02 if center else 1e-10
-    np.testing.assert_allclose(found.stderr, expected.stderr, rtol=rest)
-
-
-METHODS = ("sums", "all_cycles")
+    systems = {"a": TRIALS, "b": PHI[:, :6] + RNG.standard_normal((P, 6))}
+    words = (("a", "b"), ("a", "a")) + (() if center else (("a", "b", "b"),))
+    options = options | dict(center=center)
+    one, two = (measure(open_design(systems, **options), words, method=m) for m in METHODS)
+    np.testing.assert_allclose(one.values, two.values, rtol=1e-10)
+    for kind in {*one.parts} - {"inputs"}:
+        np.testing.assert_allclose(one.parts[kind], two.parts[kind], rtol=1e-9)
+    found, expected, _ = deviations(systems, words, **options)
+    np.testing.assert_allclose(found, expected, atol=1e-9)
 
 
 def test_pieces_are_whole_groups():
@@ -109,9 +171,6 @@ def test_pairs_of_kept_rows_are_unbiased():
         pairs = kept_pairs(np.array([1, 1, 5 / 3, 5 / 3, 5 / 3]))
         total += (pairs * exact[np.ix_(rows, rows)]).sum() / len(samples)
     np.testing.assert_allclose(total, exact.sum(), rtol=1e-12)
-
-
-MANY = sm.Linear(8).sample(3000, 20, random_state=0) + 0.5
 
 
 @pytest.mark.parametrize("options", [{}, dict(center=False), dict(population=(None, 20))])
@@ -237,3 +296,23 @@ def test_sum_of_results_in_a_tree(nothing_loaded):
     )
     expected = MANY.sum(0) * 2.0**-source.exponent
     np.testing.assert_allclose(total[0], expected, rtol=1e-11)
+
+
+def test_a_dominant_row_is_noted_at_order_three():
+    phi = MANY[:600].copy()
+    phi[7] *= 30
+    notes = " ".join(estimate(phi, 3, method="sums").notes)
+    assert "order 3 takes one small part from rows kept at random" in notes
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("population", [(None, 6), (520, None)])
+def test_parts_of_trials_in_a_finite_population(population):
+    "Deletions have the estimate as their mean; three parts of trials are not summed."
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=(520, 2)) @ rng.normal(size=(2, 6)) + 1
+    x = x + rng.normal(size=(4, 520, 6))
+    found = sm.estimate(x, 3, population=population)
+    off = found.axes["inputs"].deviations.mean(axis=1) * 520
+    assert (abs(off) < 1e-6 * abs(found.values)).all()
+    assert {*found.methods} == {"sums" if population[0] is None else "all_cycles"}

@@ -1,11 +1,10 @@
 """Words, units, companions: against sums over all index tuples, in expectation, deleted."""
 
-import itertools
 import math
-from collections import defaultdict
 
 import numpy as np
 import pytest
+from conftest import word_mean
 
 import spectral_moments as sm
 from spectral_moments.engine.graphs import Units, word_means
@@ -45,48 +44,14 @@ def found(systems, words, rows=None, columns=(), counts=None, shared=False, **op
     return word_means(pairs, tuple(words), spaces=spaces, units=units, **options)
 
 
-def direct(systems, word, rows=None, columns=(), counts=None, shared=False, center=False):
-    """The definition: the mean over rows of distinct units, 2n of them if the mean is
-    removed, and columns of distinct units, of all that is fully seen."""
-    n, spaces = len(word), spaces_of(systems, shared)
-    two = {s: x if isinstance(x, tuple) else (x, x) for s, x in systems.items()}
-    P = len(next(iter(two.values()))[0])
-    rows = np.arange(P) if rows is None else rows
-    label = lambda s, a: (spaces[s], dict(columns).get(s, range(99))[a])
-    number = 2 * n if center else n
-    tuples = [
-        i
-        for i in itertools.permutations(range(P), number)
-        if len({rows[k] for k in i}) == number
-    ]
-    tuples = np.array(tuples)
-    sums = defaultdict(float)
-    for a in itertools.product(*(range(two[s][0].shape[1]) for s in word)):
-        if len({label(s, k) for s, k in zip(word, a)}) < n:
-            continue
-        weight = np.ones(len(tuples))
-        if counts is not None:
-            for k, s in enumerate(word):  # both rows of each pair, at both of its columns
-                nearby = (k, (k + 1) % n)
-                for place in nearby + tuple(n + j for j in nearby if center):
-                    weight = weight * counts[s][tuples[:, place], a[k]]
-        for split in itertools.product((0, 1) if center else (0,), repeat=n):
-            value = weight
-            for k, s in enumerate(word):
-                enter, leave = two[s]
-                after = (k + 1) % n
-                arrival = tuples[:, n + after if split[after] else after]
-                value = value * leave[tuples[:, k], a[k]] * enter[arrival, a[k]]
-            sums["value"] += (-1) ** sum(split) * value.sum()
-        sums["count"] += weight.sum()
-    return sums["value"] / sums["count"]
-
-
-def check(systems, words, rtol=1e-9, **options):
+def check(systems, words, shared=False, columns=(), **options):
     words = [tuple(word) for word in words]
-    values = found(systems, words, **options).values
-    expected = [direct(systems, word, **options) for word in words]
-    np.testing.assert_allclose(values, expected, rtol=rtol)
+    values = found(systems, words, shared=shared, columns=columns, **options).values
+    spaces, grouped = spaces_of(systems, shared), dict(columns)
+    two = {s: x if isinstance(x, tuple) else (x, x) for s, x in systems.items()}
+    units = {s: [(spaces[s], k) for k in grouped.get(s, range(9))] for s in two}
+    expected = [word_mean(two, word, units, **options) for word in words]
+    np.testing.assert_allclose(values, expected, rtol=1e-9)
 
 
 # --- against the definition ---------------------------------------------------------------
@@ -262,15 +227,11 @@ def test_no_draw_decides(option):
     np.testing.assert_array_equal(one.stderr, two.stderr)
 
 
-def test_pairs_of_groups_beyond_reach():
-    "Order 4 of centred groups is a mean over pairs of groups; the lower orders stay exact."
-    x = sm.Linear(4).sample(60, 30, random_state=1) + 1
-    groups = np.arange(60) // 2
-    high = sm.estimate(x, 4, method="all_cycles", groups=groups, stderr=False)
-    low = sm.estimate(x, 3, method="all_cycles", groups=groups, stderr=False)
-    np.testing.assert_array_equal(high.values[:3], low.values)
-    assert np.isfinite(high.values[3])
-    both = dict(groups=groups, column_groups=np.arange(30) // 2)
+def test_groups_beyond_reach():
+    "Groups of both sides, or with gaps: the highest orders are means over random pairs."
+    x = sm.Linear(4).sample(40, 16, random_state=1) + 1
+    groups = np.arange(40) // 2
+    both = dict(groups=groups, column_groups=np.arange(16) // 2)
     assert sm.estimate(x, 4, stderr=False, **both).methods[-1] == "blocks"
     with pytest.raises(ValueError, match="highest order of all cycles"):
         sm.estimate(x, 4, method="all_cycles", **both)

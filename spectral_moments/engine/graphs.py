@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ONE', 'SMALL', 'set_partitions', 'moebius', 'cycle', 'canonical', 'graph_terms', 'split_cycle', 'Layout',
            'word_patterns', 'WordWeights', 'word_weights', 'Units', 'elementary_symmetric', 'column_sums', 'measured',
-           'prepared', 'graph_labels', 'layout_of', 'word_means', 'means_from_sums']
+           'prepared', 'graph_labels', 'layout_of', 'companions', 'word_means', 'means_from_sums']
 
 # %% ../../nbs/46_graphs.ipynb #316d5e96
 import itertools
@@ -121,16 +121,23 @@ def _plainly(stars, vertices, labels, few):
     return tuple((v, i, labels[k]) for v, k, i in edges), *sides
 
 # %% ../../nbs/46_graphs.ipynb #e185b060
-def _joined(graph, blocks, side, binary=False):
+def _joined(graph, blocks, side, binary=False, held=None):
     "The graph in which rows (side 0) or columns (side 1) of one block are one vertex."
     if side == 0:
         edges = [(blocks[i], k, label) for i, k, label in graph]
     else:
         edges = [(i, blocks[k], label) for i, k, label in graph]
-    return canonical(_marked_once(edges) if binary else edges)[0]
+    edges = _marked_once(edges) if binary else edges
+    if held is None:
+        return canonical(edges)[0]
+    powers = Counter()
+    for i, number in enumerate(held):
+        powers[blocks[i] if side == 0 else i] += number
+    edges, rows, _ = canonical(edges, ({i: i for i in powers}, {}), powers)
+    return edges, tuple(number for _, number in rows)
 
 
-def _merged(pattern, p, q, kinds, features, grouped, binary):
+def _merged(pattern, p, q, kinds, features, grouped, binary, held):
     "The graph in which positions of one block are one unit; a single one is a vertex."
     row = [i if "inputs" in grouped else p.index(block) for i, block in enumerate(p)]
     column = [k if kinds[k] in grouped else q.index(block) for k, block in enumerate(q)]
@@ -144,9 +151,15 @@ def _merged(pattern, p, q, kinds, features, grouped, binary):
             powers[p[i]] += label.power
             label = label.label
         plain.append((i, k, label))
+    if held:  # how many positions the unit of each row has
+        rows = rows or {i: i for i in row}
+        powers = {rows[i]: (powers[b], p.count(b)) for i, b in zip(row, p)}
     edges, rows, columns = canonical(plain, (rows, columns), powers)
+    counts = tuple(power[1] for _, power in rows) if held else None
+    rows = [(unit, power[0] if held else power) for unit, power in rows]
     units = [unit for unit, _ in rows], [unit for unit, _ in columns]
-    return _with_units(_weighted(edges, rows), units, features, grouped)
+    graph = _with_units(_weighted(edges, rows), units, features, grouped)
+    return (graph, counts) if held else graph
 
 
 def _marked_once(edges):
@@ -242,20 +255,23 @@ def graph_terms(
     features=(),  # pairs (label, kind of its columns); others are "features"
     grouped=(),  # the kinds whose distinct positions are of distinct units
     binary=False,  # whether an entry is either seen or missing, without weights
-):  # tuple of pairs (graph, integer weight)
+    held=False,  # whether to tell how many positions each row holds
+):  # tuple of pairs (graph, or (graph, numbers of positions); integer weight)
     "A sum over distinct positions as a combination of free sums."
     rows = set_partitions(1 + max(edge[0] for edge in pattern))
     if columns_sum_to_zero:
         rows = [p for p in rows if not _vanishes(pattern, p)]
     terms, half = Counter(), Counter()
     for p in () if grouped else rows:  # rows first: many are the same then
-        half[_joined(pattern, p, 0)] += moebius(p)
-    for graph, weight in half.items():
+        numbers = (1,) * len(p) if held else None
+        half[_joined(pattern, p, 0, held=numbers)] += moebius(p)
+    for found, weight in half.items():
+        graph, numbers = found if held else (found, None)
         for q in _partitions(_kinds(graph, features)):
-            terms[_joined(graph, q, 1, binary)] += weight * moebius(q)
+            terms[_joined(graph, q, 1, binary, numbers)] += weight * moebius(q)
     kinds = _kinds(pattern, features)
     for p, q in itertools.product(rows, _partitions(kinds)) if grouped else ():
-        graph = _merged(pattern, p, q, kinds, features, grouped, binary)
+        graph = _merged(pattern, p, q, kinds, features, grouped, binary, held)
         terms[graph] += moebius(p) * moebius(q)
     return tuple((graph, weight) for graph, weight in terms.items() if weight)
 
@@ -403,6 +419,7 @@ def _sized(pattern, powers):
 def word_weights(
     words,  # tuple of words
     layout=ONE,  # `Layout`
+    held=False,  # as in `graph_terms`
 ):  # `WordWeights`
     "Weights of graph sums that give the traces of words."
     terms, sums, positions, rows = [], defaultdict(Counter), [], []
@@ -410,7 +427,7 @@ def word_weights(
     options = dict(
         columns_sum_to_zero=zero, features=layout.features, grouped=layout.grouped
     )
-    options["binary"] = layout.companions == "seen"
+    options |= dict(binary=layout.companions == "seen", held=held)
     for number, word in enumerate(words):
         for weight, pattern in word_patterns(word, layout):
             real, term = 1 + max(edge[0] for edge in pattern), len(rows)
@@ -663,7 +680,7 @@ class _Terms(NamedTuple):
 def _terms(words, layout, units):
     "The means of all words for these units."
     known = word_weights(words, layout)
-    sums = _with_companions(known, units["inputs"])
+    sums = (companions(known, units["inputs"])[:, :, None] * known.sums).sum(0)
     ways = [
         math.prod(units[kind].ways(number) for kind, number in term.items())
         for term in known.positions
@@ -674,15 +691,18 @@ def _terms(words, layout, units):
     return _Terms(known.graphs, means, known.words, known.positions, possible)
 
 
-def _with_companions(known, inputs):
-    "Sums of all terms, times the ways to choose rows that carry no entry."
-    found = np.zeros_like(known.sums[0])
+def companions(
+    known,  # `WordWeights`
+    inputs,  # `Units`
+):  # (degrees, terms)
+    "In how many ways rows that carry no entry are chosen, by degree of unit sizes."
+    found = np.zeros(np.shape(known.sums)[:2])
     for term, (kinds, real) in enumerate(zip(known.positions, known.rows)):
         alone = kinds["inputs"] - real
         e = elementary_symmetric(inputs.sizes, alone) if alone else [1]
-        for degree, sums in enumerate(known.sums[: alone + 1]):
+        for degree in range(min(alone + 1, len(found))):
             factor = math.factorial(alone) * (-1) ** degree * e[alone - degree]
-            found[term] += float(factor) * sums[term]
+            found[degree, term] = float(factor)
     return found
 
 # %% ../../nbs/46_graphs.ipynb #41236365

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SHORT', 'LONG', 'PASS', 'BLOCK', 'LARGEST', 'PLAIN', 'Node', 'Same', 'UnitSum', 'Sized', 'Part', 'Power', 'Seen',
-           'Sides', 'make_plan', 'GraphSums', 'graph_sums', 'plan_cost', 'plan_steps', 'Open', 'joined_rows',
-           'matrix_of', 'open_sums']
+           'Slope', 'Sides', 'make_plan', 'quadratic_forms', 'GraphSums', 'graph_sums', 'plan_cost', 'plan_steps',
+           'Open', 'matrix_of', 'open_sums', 'open_shares']
 
 # %% ../../nbs/20_planner.ipynb #a138a89f
 import math
@@ -72,6 +72,13 @@ class Seen(NamedTuple):
 
     label: object
 
+
+class Slope(NamedTuple):
+    "The label of what the open columns of a graph are multiplied by."
+
+    legs: tuple  # the kinds of these columns, one or two
+    number: int
+
 # %% ../../nbs/20_planner.ipynb #d9269492
 SHORT, LONG = 300.0, 600.0  # nominal lengths of the two sides
 PASS = 20  # price of one element-wise operation, in multiply-adds
@@ -89,6 +96,8 @@ class Sides(NamedTuple):
         "The kinds of the two ends of an edge."
         if isinstance(label, Same):
             return label.kind, label.kind
+        if isinstance(label, Slope):
+            return (*label.legs, "one")[:2]
         if isinstance(label, UnitSum):
             return self.ends(label.labels[0])
         if isinstance(label, (Sized, Seen, Part, Power)):
@@ -384,12 +393,9 @@ def _weighted_square(values, arg, weights):
     return (a * w) @ (values[arg].T if arg >= 0 else values[~arg])
 
 
-def _run(plan, loop, values, given, keep, skipped=()):
+def _run(plan, loop, values, given, keep):
     "Carry out the steps of one loop, adding to the dict `values`."
     for i, dropped in plan.steps[loop]:
-        if i in skipped:
-            values[i] = np.zeros((1, 1))
-            continue
         op, args = plan.table.nodes[i].op, plan.table.nodes[i].args
         if op == "join" and len(args) == 3 and args[1] == ~args[0]:
             values[i] = _weighted_square(values, *args[::2])
@@ -437,11 +443,12 @@ def _join_adjoint(plain, g, y, a, b, w=None):
     return parts if w is None else [*parts, (both,) if plain[2] else inner]
 
 
-def _quadratic_forms(g, a):
-    "The diagonal of `a.T @ g @ a` for a symmetric g, from its lower half."
-    half = np.tril(g)
-    half.ravel()[:: len(g) + 1] *= 0.5
-    half = dtrmm(2.0, half.T, a, lower=0, trans_a=1)
+def quadratic_forms(
+    g,  # square matrix, of which the upper half is zero
+    a,  # matrix with as many rows
+):  # vector, the diagonal of `a.T @ g @ a`
+    "Quadratic forms of columns, at the price of half a product."
+    half = dtrmm(1.0, g.T, a, lower=0, trans_a=1)
     return np.einsum("ij,ij->j", half, a)
 
 
@@ -449,7 +456,7 @@ def _symmetric_adjoint(plain, g, y, a, w=None):
     "The same for `a @ diag(w) @ a.T`, at the price of one product, or of half of one."
     g = g + g.T
     if plain[0] and _worth_half(a):
-        half, inner = None, _quadratic_forms(g, a)
+        half, inner = None, quadratic_forms(2 * np.tril(g) - np.diag(np.diag(g)), a)
     else:
         half = g @ a
         inner = (half * a).sum(0) if plain[0] or w is not None else None
@@ -684,21 +691,6 @@ def _open_plan(graphs, sides):
     return _Plan(table, tuple(outputs), {(): _with_last_uses(table, order, (), outputs)})
 
 
-def joined_rows(
-    graphs,  # tuple of `Open`
-    features=(),  # pairs (label, kind of its columns)
-):  # the graphs that are one product of matrices of the data, both of its columns open
-    "Open graphs of which nothing but the shares of open columns needs the sum."
-    plan, found = _open_plan(graphs, Sides(features, ("inputs",))), []
-    used = {max(arg, ~arg) for node in plan.table.nodes for arg in node.args}
-    for ref, graph in zip(plan.outputs, graphs):
-        node = plan.table[ref]
-        plain = node.op == "join" and all(plan.table[a].degree for a in node.args[:2])
-        if plain and max(ref, ~ref) not in used:
-            found.append(graph)
-    return tuple(found)
-
-
 def matrix_of(
     label,  # of an edge
     matrices,  # dict: label -> matrix
@@ -711,24 +703,64 @@ def matrix_of(
 def open_sums(
     graphs,  # tuple of `Open`
     matrices,  # dict: label -> matrix, inputs by features
-    seeds=(),  # lists with the derivatives by all sums, or None for those not used
     *,
     features=(),  # as in `graph_sums`
     units=None,  # likewise
     long=("inputs",),  # the kinds that are not to be joined with themselves
-    outside=(),  # graphs whose sums are not needed: shares of their open columns are left
-):  # (list of sums, for each list of derivatives the shares by kind)
+):  # list of sums
     "Sums of open graphs: numbers, vectors over columns, or matrices of two columns."
-    plan, values = _open_plan(graphs, Sides(features, long)), {}
-    given = _Given(matrices, units or {})
-    skipped = {max(ref, ~ref) for ref, g in zip(plan.outputs, graphs) if g in outside}
-    _run(plan, (), values, lambda op: given.matrix(op[1]), len(seeds) > 0, skipped)
-    found = [values[ref] if ref >= 0 else values[~ref].T for ref in plan.outputs]
+    plan = _open_plan(graphs, Sides(features, long))
+    return _carried_out(plan, matrices, units)
+
+
+def _carried_out(plan, matrices, units):
+    "The outputs of a plan without loops."
+    given, values = _Given(matrices, units or {}), {}
+    _run(plan, (), values, lambda op: given.matrix(op[1]), False)
+    return [values[ref] if ref >= 0 else values[~ref].T for ref in plan.outputs]
+
+
+@lru_cache(maxsize=64)
+def _share_plan(graphs, sides):
+    "The plan to multiply open columns by slopes, each row and each inner column apart."
+    table, outputs = _Table(sides), []
+    for number, (edges, legs) in enumerate(graphs):
+        rows, inner = _ends(edges, legs, sides)
+        slope = ((0, len(legs) - 1, Slope(legs, number)),) if legs else ()
+        for v in (("inputs", rows[0]), *inner):
+            known = _needed(table, outputs)
+            outputs.append(_reduced(table, edges + slope, known, keep=(v,)))
+    order = sorted(_needed(table, outputs))
+    return _Plan(table, tuple(outputs), {(): _with_last_uses(table, order, (), outputs)})
+
+
+def _ends(edges, legs, sides):
+    "Rows of an open graph, and its inner columns: pairs (kind, number)."
+    data = [edge for edge in edges if not isinstance(edge[2], Same)]
+    inner = {(sides.ends(label)[1], k) for _, k, label in data if k >= len(legs)}
+    return sorted({i for i, *_ in data}), sorted(inner)
+
+
+def open_shares(
+    graphs,  # tuple of `Open`
+    slopes,  # what the open columns of each are multiplied by
+    matrices,  # dict: label -> matrix, inputs by features
+    *,
+    features=(),  # as in `graph_sums`
+    units=None,  # likewise
+    long=("inputs",),  # as in `open_sums`
+):  # for each graph the shares of rows (those of a unit add up), and a list (kind, number,
+    # shares of this inner column)
+    "What rows and inner columns contribute to sums of open graphs."
+    sides = Sides(features, long)
+    given = dict(matrices)
+    for number, (graph, x) in enumerate(zip(graphs, slopes)):
+        given[Slope(graph.legs, number)] = x[:, None] if len(graph.legs) == 1 else x
+    found = iter(_carried_out(_share_plan(graphs, sides), given, units))
     shares = []
-    for row in seeds:
-        known = {}
-        for ref, seed in zip(plan.outputs, row, strict=True):
-            if seed is not None:
-                _put(known, max(ref, ~ref), seed if ref >= 0 else seed.T)
-        shares.append(_pull(plan, (), values, known))
-    return found, shares
+    for graph, x in zip(graphs, slopes):
+        times = 1.0 if graph.legs else x
+        rows = times * next(found)
+        inner = _ends(*graph, sides)[1]
+        shares.append((rows, [(*v, times * next(found)) for v in inner]))
+    return shares

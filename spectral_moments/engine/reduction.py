@@ -48,9 +48,9 @@ class Family(NamedTuple):
 
     means: object  # function (design, views, request) -> `Means` of the words
     cost: object  # function (design, words, lengths) -> multiply-adds of one view
-    # function (center, counted, number of grouped sides) -> highest order that it sums
+    # function (center, counted, grouped rows, grouped columns) -> highest order it sums
     # itself; beyond, the mean is removed by random pairs of rows
-    reach: object = lambda center, counted, grouped: 0 if center else math.inf
+    reach: object = lambda center, *_: 0 if center else math.inf
     backward: tuple = ()  # backends where it gives the estimates without each unit
     ordered: bool = False  # whether the order of rows and columns matters
     honest: bool = True  # whether its jackknife speaks of the moments: not if biased
@@ -193,8 +193,8 @@ FAMILIES = {
     "all_cycles": Family(
         _all_cycles,
         _graph_cost,
-        reach=lambda center, counted, grouped: (
-            4 - counted - (grouped > 0) if center else 5 - grouped
+        reach=lambda center, counted, rows, columns: (
+            4 - counted - (rows and (columns or counted)) if center else 5 - rows - columns
         ),
         backward=(*_HERE, "dask"),
         highest=5,
@@ -204,7 +204,7 @@ FAMILIES = {
     "sums": Family(
         _sums,
         _sums_cost,
-        reach=highest_order,
+        reach=lambda center, counted, *sides: highest_order(center, counted, sum(sides)),
         backward=(*_HERE, "dask"),
         highest=3,
         powers=False,
@@ -470,6 +470,15 @@ def reach(
     design,  # `Design`
     name,  # of a family
 ) -> float:
-    "The highest order that a family sums itself; beyond, it needs random pairs of rows."
-    grouped = len({kind == "inputs" for kind in design.grouped})  # sides
-    return FAMILIES[name].reach(design.center, design.counted, grouped)
+    """The highest order that a family sums itself; beyond, it needs random pairs of rows.
+
+    Rows of a finite population that meet take different parts of the trials, and of three
+    parts the means are not among the sums.
+    """
+    sides = [{kind == "inputs" for kind in design.grouped} >= {x} for x in (True, False)]
+    most = FAMILIES[name].reach(design.center, design.counted, *sides)
+    several = design.rows.population and max(design.trials.values()) > 2
+    if name == "sums":
+        return min(most, 2) if several and design.center else most
+    uneven = design.layout.companions == "sized" and name == "all_cycles"
+    return min(most, 3) if uneven else most  # of order 4 there are too many graphs

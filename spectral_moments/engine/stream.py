@@ -10,7 +10,7 @@ import contextlib
 import copy
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
@@ -21,31 +21,28 @@ from numpy.typing import ArrayLike
 from ..checks import ArgumentError, check_count, check_flag, check_numbers
 from .arrays import check_trials, library, map_parts, to_numpy
 from .choice import lost_words, trial_axis
-from .graphs import Units, means_from_sums, prepared, word_weights
-from .planner import GraphSums, Same
+from .graphs import Units, prepared, word_weights
+from .planner import Same
 from .reduction import Axis, Reduced, draw_views, reduce
 from .reduction import trial_splits
 from .sources import Means, scaled
 from spectral_moments.engine.sums import (
+    Deletions,
     Piece,
     Work,
     added_sums,
-    column_means,
     cut_rows,
-    derivatives,
-    graph_total,
+    deleted_means,
+    graph_shares,
     has_high,
     highest_order,
-    kept_noise,
     kept_rows,
-    leg_shares,
-    moved_sums,
     near_means,
     origin_of,
     piece_sums,
     row_pieces,
     row_plan,
-    row_sums,
+    row_shares,
 )
 from .systems import Design, open_design
 from ..errors import normal_units
@@ -145,7 +142,6 @@ def _added(one, two, graphs):
     )
 
 # %% ../../nbs/25_stream.ipynb #08f4cd17
-# md:
 class Batches:
     """Traces of words over systems whose rows arrive in batches, in any order.
 
@@ -201,9 +197,10 @@ class Batches:
             most = _highest(self.layout(kind), kind)
             if order > most:
                 message = (
-                    f"n_max = {order}, and a stream with these options (centred, with "
-                    f"groups, gaps or weights) has orders up to {most}; make it with "
-                    f"n_max={most}, or give `estimate` all rows"
+                    f"order {order} with these options (groups of rows and of columns, or "
+                    "a mean removed from groups, gaps or weights) is no sum over single "
+                    f"groups of rows: a stream has orders up to {most}; make it with "
+                    f"n_max={most}, or give `estimate` or `alignments` all rows"
                 )
                 raise ArgumentError("n_max", message)
             return kind
@@ -218,7 +215,7 @@ class Batches:
         elif known.weighted != kind.weighted:
             message = "either all batches have row_weights or none"
         elif kind.gaps and not known.gaps:
-            message = "rows have gaps and the first batch had none: begin with one that has"
+            message = "rows have gaps and those before had none; pass rows with gaps first"
         if message:
             raise ArgumentError("rows", message)
         return known
@@ -528,12 +525,13 @@ def _answer(stream, stderr):
     design = _rescaled_design(design, state.exponent, kind.gaps)
     inputs = Units(stream.n_rows, state.unit, state.sizes)
     units = dict(design.units, inputs=inputs)
-    layout, eps = stream.layout(kind), np.finfo(float).eps
+    layout = stream.layout(kind)
     spaces = {name: system.space for name, system in design.systems.items()}
     found = []
     for k, halves in enumerate(stream.splits(kind)):
-        total = _total(stream, design, k, halves)
-        found.append(means_from_sums(words, layout, total, spaces, units, stderr, eps))
+        deletions = Deletions(words, layout, units) if stderr else None
+        total = _total(stream, design, k, halves, units, deletions)
+        found.append(deleted_means(words, layout, total, spaces, units, deletions))
     means = _averaged(found)
     axes = {k: Axis(x - means.values[:, None]) for k, x in means.without.items()}
     for name, axis in axes.items():
@@ -573,7 +571,9 @@ def _far(stream, design):
     for name, system in design.systems.items() if design.center and known else ():
         x = system.source.trials - stream.origins.get(name, 0.0)
         about = origin_of(x)
-        if (about**2).sum() > 4 * np.nanmean((x - about) ** 2, axis=(0, 1)).sum():
+        spread = np.nan_to_num((x - about) ** 2).sum(axis=(0, 1))
+        spread = spread / np.maximum(np.isfinite(x).sum(axis=(0, 1)), 1)
+        if (about**2).sum() > 4 * spread.sum():
             return True
     return False
 
@@ -586,7 +586,7 @@ def _trial_axis(design, words, n_rows):
     return {name: Axis(axis.deviations * less) for name, axis in found.items()}
 
 
-def _total(stream, design, split, halves):
+def _total(stream, design, split, halves, units, deletions):
     "The sums of all graphs, with the shares of kept rows and of all columns."
     state, kind = stream._state, stream._kind
     work = _work(stream, design, kind, state.exponent)
@@ -604,58 +604,41 @@ def _total(stream, design, split, halves):
 
     def total(seeds, counts=False):
         sums = (state.counts if counts else state.sums)[mine]
-        arrays, kept = dict(zip(graphs, sums)) | masks, None
+        arrays, kept = dict(zip(graphs, sums)), None
         if has_high(terms):
-            weights = state.weights[state.unit]
-            known = arrays, stream.n_rows, work.column_groups
-            kept = kept_rows(both[counts], weights, *known)
-        totals = [graph_total(term, arrays, kept) for term in terms]
-        noise = kept_noise(terms, seeds, arrays, kept) if len(seeds) else None
-        matrices = both[counts]
-        if len(seeds) and design.center and not (kind.grouped or work.layout.counted):
-            means = column_means(arrays, stream.n_rows)
-            about = {x: (o + means[x], 1) for x, (o, _) in work.means.items()}
-            matrices = prepared(pairs, given, about, work.graphs)[0]
-            some = matrices, state.weights[state.unit]
-            known = means, stream.n_rows, some, work.layout.features
-            arrays = moved_sums(dict(zip(graphs, sums)), *known) | masks
-        slopes = [derivatives(terms, w, arrays) for w in seeds]
-        about = slopes, work, kind.grouped, design.lengths
-        shares = _shares(state, graphs, matrices, arrays, *about)
-        return GraphSums(totals, shares, noise)
+            known = arrays | masks, stream.n_rows, work.column_groups
+            kept = kept_rows(both[counts], state.weights[state.unit], *known)
+
+        def second(work):
+            matrices = prepared(pairs, given, work.means, work.graphs)[work.counts]
+            return _kept_shares(state, work, matrices, kind.grouped)
+
+        counted = work._replace(counts=counts)
+        return graph_shares(counted, arrays, masks, kept, seeds, units, deletions, second)
 
     return total
 
 
-def _shares(state, graphs, matrices, arrays, slopes, work, grouped, lengths):
-    "Shares of kept rows, and of columns: exact where open, from kept rows within a row."
-    weights = state.weights
-    found = [{kind: np.zeros(size) for kind, size in lengths.items()} for _ in slopes]
-    missing = dict(arrays)  # what kept rows do not tell of the sums
-    for weight in np.unique(weights):
-        members = np.flatnonzero(weights[state.unit] == weight)
+def _kept_shares(state, work, matrices, grouped):
+    "Quantities of kept units, and shares of columns within rows, as kept rows tell them."
+    found, columns = np.zeros((work.forms.rows, len(state.weights))), defaultdict(float)
+    for weight in np.unique(state.weights):
+        members = np.flatnonzero(state.weights[state.unit] == weight)
         labels = _numbered(state.unit[members])
         parts = [np.arange(len(members))]
         if grouped:
             parts = cut_rows(labels, max(256, len(next(iter(matrices.values())).T)))
         for part in parts:
+            place, number = np.unique(state.unit[members[part]], return_inverse=True)
+            units = work.column_groups | {"inputs": number if grouped else None}
             mine = {label: x[members[part]] for label, x in matrices.items()}
-            units = work.column_groups | {
-                "inputs": _numbered(labels[part]) if grouped else None
-            }
             known = dict(features=work.layout.features, units=units)
-            sums, shares = row_sums(graphs, mine, slopes, **known)
-            for graph, x in zip(graphs, sums):
-                missing[graph] = missing[graph] - weight * x
-            for known, new in zip(found, shares):
-                known["inputs"][members[part]] = new.pop("inputs")
-                for kind, x in new.items():
-                    known[kind] = known[kind] + weight * x
-    for known, slope in zip(found, slopes):
-        for graph, derivative in slope.items():
-            for kind, x in leg_shares(graph, derivative, missing[graph]).items():
-                known[kind] = known[kind] + x
-    return found
+            rows, shares = row_shares(work.forms, mine, **known)
+            for k, x in enumerate(np.asarray(rows, dtype=float)):
+                found[k, place] = np.bincount(number, x)
+            for kind, x in shares.items():
+                columns[kind] = columns[kind] + weight * x
+    return found, columns
 
 # %% ../../nbs/25_stream.ipynb #6548305a
 _FORMAT = "spectral_moments stream 4"

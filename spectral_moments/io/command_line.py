@@ -780,7 +780,7 @@ def main(
     "Entry point of the command `spectral-moments`."
     _fill_gaps()
     try:
-        with _terminable():
+        with _terminable(), warnings.catch_warnings():
             code, stop = _answer(argv), None
     except SystemExit as error:  # after --help, or for bad arguments
         code, stop = error.code, error

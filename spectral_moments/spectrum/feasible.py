@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SMOOTHING', 'COPIES', 'SHRINKAGE', 'FACTOR', 'nearest_point', 'feasible', 'recover_eigenvalues', 'renyi_dimension',
-           'participation_ratio', 'plot_dimensions']
+           'participation_ratio', 'plot_dimensions', 'newton_eigenvalues']
 
 # %% ../../nbs/12_spectrum.ipynb #5e539160
 import numpy as np
@@ -135,3 +135,15 @@ def plot_dimensions(
     ax.set(xlabel="order $n$", ylabel="dimension $D_n$", ylim=(0, None))
     ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     return ax
+
+# %% ../../nbs/12_spectrum.ipynb #73011897
+def newton_eigenvalues(
+    moments,  # the first d moments of an operator of rank d
+):  # its d eigenvalues, in decreasing order of their real part
+    "Eigenvalues of a finite-rank operator from exact moments, by Newton's identities."
+    m = np.asarray(moments, dtype=float)
+    e = [1.0]
+    for j in range(1, len(m) + 1):  # Newton's identities
+        e.append(sum((-1) ** (n - 1) * e[j - n] * m[n - 1] for n in range(1, j + 1)) / j)
+    roots = np.roots([(-1) ** j * e[j] for j in range(len(e))])
+    return np.real_if_close(roots[np.argsort(-roots.real)], tol=1e6)

@@ -4,14 +4,15 @@
 
 # %% auto #0
 __all__ = ['CHORDS', 'HALVINGS', 'DRAWS', 'DEPTH', 'DRIFT', 'FINEST', 'COARSEST', 'NODES', 'SPAN', 'TAIL', 'SLOWEST', 'STRAIGHT',
-           'ENTROPIES', 'UNSURE', 'CRUDE', 'RATES', 'FEWEST', 'Scatter', 'scatter', 'curve', 'Curve', 'operator_curve',
-           'continued', 'stieltjes_weights', 'SpectralFunction', 'answer', 'spectral_function']
+           'ENTROPIES', 'UNSURE', 'CRUDE', 'LOST', 'SHARE', 'RATES', 'NOISE', 'FEWEST', 'REFUSED', 'Scatter', 'scatter',
+           'curve', 'Curve', 'operator_curve', 'continued', 'stieltjes_weights', 'Limits', 'SpectralFunction', 'answer',
+           'spectral_function']
 
 # %% ../../nbs/42_functions.ipynb #42f00003
 import math
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -23,8 +24,9 @@ from ..engine.reduction import Axis
 from ..engine.sources import Recording, with_kernel
 from ..engine.systems import open_design
 from ..errors import SCALES, axis_error, normal_units, replicate
-from ..results import Quantity
-from .moment_problem import positive_number
+from ..estimation import estimate
+from ..results import Estimate, Quantity
+from .moment_problem import positive_number, spectral_bounds
 
 # %% ../../nbs/42_functions.ipynb #42f00011
 class Scatter(NamedTuple):
@@ -33,6 +35,7 @@ class Scatter(NamedTuple):
     values: np.ndarray  # eigenvalues of the sum, in decreasing order, (r,)
     parts: dict  # kind -> share of each unit in each eigenvalue, (units, r)
     sizes: dict  # kind -> (number of independent units, size of the population)
+    noise: np.ndarray  # variance of the noise of each entry, (P, Q)
 
     def dimension(self, t, without=None):
         "Sum of a / (a + exp(t)) over eigenvalues a: of all, or without each unit."
@@ -51,18 +54,26 @@ class Scatter(NamedTuple):
                 t = t - np.log(np.maximum(1 - d / n, 1e-9)) + np.log1p(-d / N)
         return t
 
-    def trace_and_norm(self, without=None):
-        "Trace and largest eigenvalue of the operator {eq}`eq-norm`; without units, nearly."
+    def ends(self, without=None):
+        """Trace, largest eigenvalue of the operator {eq}`eq-norm`, and that of the sample;
+        without units, nearly."""
         a = self.values * (1 - self.parts[without]) if without else self.values
         a = -np.sort(-a)
         gap = np.maximum(a[..., :1] - a[..., 1:], 1e-6 * a[..., :1])
         d = -(a[..., 1:] / gap).sum(axis=-1)
         units = math.prod(n - (kind == without) for kind, (n, _) in self.sizes.items())
         norm = np.exp(self.log_kappa(np.log(a[..., 0]), d, without))
-        return a.sum(axis=-1) / units, norm
+        return np.array([a.sum(axis=-1) / units, norm, a[..., 0] / units])
+
+    def mean_noise(self, without=None):
+        "Mean variance of the noise: of all entries, or without each unit."
+        if without is None:
+            return self.noise.mean()
+        own = self.noise.mean(axis=1 if without == "inputs" else 0)
+        return (len(own) * own.mean() - own) / (len(own) - 1)
 
 
-def scatter(x: np.ndarray, center: bool, population: tuple) -> Scatter:
+def scatter(x: np.ndarray, center: bool, population: tuple, noise=0.0) -> Scatter:
     "What one singular value decomposition tells of a matrix and of all that lack one unit."
     P, Q = x.shape
     U, a, V = np.linalg.svd(x - x.mean(axis=0) if center else x, full_matrices=False)
@@ -70,7 +81,8 @@ def scatter(x: np.ndarray, center: bool, population: tuple) -> Scatter:
     N, M = (math.inf if size is None else size for size in population)
     rows = U[:, keep] ** 2 * (P / (P - 1) if center else 1.0)  # the mean moves too
     sizes = {"inputs": (P - center, N - center), "features": (Q, M)}
-    return Scatter(a[keep] ** 2, {"inputs": rows, "features": V[keep].T ** 2}, sizes)
+    parts = {"inputs": rows, "features": V[keep].T ** 2}
+    return Scatter(a[keep] ** 2, parts, sizes, np.broadcast_to(noise, x.shape))
 
 # %% ../../nbs/42_functions.ipynb #42f00013
 CHORDS, HALVINGS = 6, 60  # steps to a root: for each unit, from the one of all; for all
@@ -88,14 +100,16 @@ def _root(f, low, high):
 def curve(
     s: Scatter,  # of a matrix
     log_kappa: np.ndarray,  # logarithms of ridges, (K,)
-) -> tuple:  # (values (K + 2,), kind -> deviations without each unit (K + 2, units))
-    "Dimensions of the operator at some ridges, then its trace and norm."
+) -> tuple:  # (values (K + 3,), kind -> deviations without each unit (K + 3, units))
+    "Dimensions of the operator at some ridges, then trace and norm, and the sample's norm."
     most = log_kappa + sum(math.log(n) for n, _ in s.sizes.values())  # if d were zero
     least = np.minimum(np.log(s.values[-1]), most) - 12
     t = _root(lambda t: s.log_kappa(t, s.dimension(t)) - log_kappa, least, most)
     ends = (s.log_kappa(x, s.dimension(x)) for x in (t - 1e-4, t + 1e-4))
     slope = np.subtract(*ends) / -2e-4
-    values, deviations = np.array([*s.dimension(t), *s.trace_and_norm()]), {}
+    noisy = np.concatenate([np.exp(-log_kappa), [1, 0, 0]])  # the curve of unit noise
+    values = np.array([*s.dimension(t), *s.ends()]) - s.mean_noise() * noisy
+    deviations = {}
     for kind, (n, N) in s.sizes.items():
         left, without = max(1 - n / N, 0.0), []
         if not left:  # a complete side has no error
@@ -107,7 +121,8 @@ def curve(
                 now = s.log_kappa(mine, s.dimension(mine, kind), kind)
                 mine = mine - np.clip((now - target) / rise, -1, 1)
             without.append(s.dimension(mine, kind))
-        off = np.array([*without, *s.trace_and_norm(kind)]) - values[:, None]
+        each = np.array([*without, *s.ends(kind)])
+        off = each - noisy[:, None] * s.mean_noise(kind) - values[:, None]
         mean = off.mean(axis=1, keepdims=True)
         deviations[kind] = left * mean + math.sqrt(left) * (off - mean)
     return values, deviations
@@ -117,11 +132,11 @@ DRAWS = 8  # of one unit of each group
 
 
 def _one_of_each(labels, size, rng):
-    "Numbers of one unit of each group."
+    "Numbers of one unit of each group, in the order of the groups."
     if labels is None:
         return np.arange(size)
     order = rng.permutation(size)
-    return np.sort(order[np.unique(labels[order], return_index=True)[1]])
+    return order[np.unique(labels[order], return_index=True)[1]]
 
 
 def _without_noise(trials, rng):
@@ -135,13 +150,15 @@ def _without_noise(trials, rng):
     return [(1 + step, trials.mean(axis=0)), *found]
 
 
-def _terms(trials, center, labels, population, rng):
+def _terms(trials, center, labels, population, noise, rng):
     "Coefficients and scatters whose curves add up to that of the operator."
     draws, found = 1 if all(x is None for x in labels) else DRAWS, []
     for _ in range(draws):
         rows, columns = map(_one_of_each, labels, trials.shape[1:], (rng, rng))
-        for weight, x in _without_noise(trials[:, rows[:, None], columns], rng):
-            found.append((weight / draws, scatter(x, center, population)))
+        here = (..., rows[:, None], columns)
+        own = np.broadcast_to(noise, trials.shape[1:])[here]
+        for weight, x in _without_noise(trials[here], rng):
+            found.append((weight / draws, scatter(x, center, population, own)))
     return found
 
 # %% ../../nbs/42_functions.ipynb #42f00019
@@ -153,7 +170,7 @@ class Curve(NamedTuple):
     "Dimension of an operator against its ridge, with what leaving out each unit does."
 
     nodes: np.ndarray  # logarithms of the ridges, at even distances, (K,)
-    values: np.ndarray  # dimensions there, then trace and norm, bias removed, (K + 2,)
+    values: np.ndarray  # dimensions there, bias removed, then the `ends`, (K + 3,)
     bias: np.ndarray  # what was removed
     axes: dict  # kind -> `Axis` of the values
     sample: np.ndarray  # eigenvalues of the sample
@@ -173,9 +190,10 @@ def operator_curve(
     labels: tuple = (None, None),  # of rows and of columns, None: each for itself
     population: tuple = (None, None),  # (inputs, features), None: infinite
     rng: np.random.Generator = None,  # for halves of the trials and units of groups
+    noise: ArrayLike = 0.0,  # variance of the noise of one trial, of each entry
 ) -> Curve:
     "The curve of an operator, from as small a ridge as the matrix resolves."
-    terms = _terms(trials, center, labels, population, check_random_state(rng))
+    terms = _terms(trials, center, labels, population, noise, check_random_state(rng))
     units = math.prod(n for n, _ in terms[0][1].sizes.values())
     sample = terms[0][1].values / units
     top, finest, coarsest = map(math.log, (sample[0], FINEST, COARSEST))
@@ -186,9 +204,9 @@ def operator_curve(
     kinds = terms[0][1].sizes
     axes = {kind: sum(weight * x[kind] for weight, _, x in found) for kind in kinds}
     bias = sum((x.shape[1] - 1) * x.mean(axis=1) for x in axes.values())
-    bias[-2:] = 0.0  # the trace has none; that of the norm needs more than first order
-    d = values[:-2]
-    bad = (abs(bias[:-2]) > DRIFT * d) | (d <= 0) | (np.gradient(d) >= 0)
+    bias[-3:] = 0.0  # the trace has none; that of the norm needs more than first order
+    d = values[:-3]
+    bad = (abs(bias[:-3]) > DRIFT * d) | (d <= 0) | (np.gradient(d) >= 0)
     start = min(np.flatnonzero(bad).max(initial=-1) + 1, NODES - 8)
     axes = {kind: Axis((x - x.mean(1)[:, None])[start:]) for kind, x in axes.items()}
     return Curve(nodes[start:], (values - bias)[start:], bias[start:], axes, sample)
@@ -230,11 +248,10 @@ def stieltjes_weights(
 ) -> tuple:  # (weights of K dimensions and the trace (K + 1,); largest relative error)
     "Weights with which dimensions add up to the sum of f over the eigenvalues."
     s = np.exp(np.linspace(nodes[0] + TAIL / 4, math.log(top), 400))
-    y = np.broadcast_to(np.asarray(f(s), dtype=float), s.shape)
-    size = abs(y).max() or 1.0
-    y = y / size
+    size = abs(f(s)).max() or 1.0
+    y = f(s) / size
     basis = np.column_stack([1 / (1 + np.exp(nodes - np.log(s)[:, None])), s / top])
-    unit = abs(y) + 0.05 * s / top * abs(y / (s / top))[s > 0.1 * top].max()
+    unit = abs(y) + 0.05 * s / top * abs(y / (s / top))[s > 0.1 * top].max() + 1e-99
     A = basis / unit[:, None]
     spread = np.sqrt((A**2).mean(axis=0))
     A, ridge = A / spread, 1e-10 * len(s) * np.eye(len(spread))
@@ -255,6 +272,23 @@ ENTROPIES = {
 }
 
 
+def _own(f, unit):
+    "A function of eigenvalues, elementwise, or an error that says what it should be."
+    own = lambda s: np.asarray(f(s), dtype=float)
+    some = unit * np.array([1e-60, 0.1, 1.0])
+    with np.errstate(all="ignore"):
+        try:
+            least, *more = own(some)
+        except (TypeError, ValueError) as error:
+            problem = "f must take an array of eigenvalues to an array of the same shape"
+            raise ArgumentError("f", f"{problem}: {error}") from error
+    if not np.isfinite(more).all() or not abs(least) <= 1e-3 * np.abs(more).max():
+        problem = f"f is {least:.3g} near zero and {more[-1]:.3g} at {unit:.3g}"
+        remedy = "an operator has eigenvalues down to zero, so pass one that vanishes there"
+        raise ArgumentError("f", f"{problem}; {remedy}")
+    return own
+
+
 def _parts_of(f, unit):
     "Name, functions that are summed, and what is made of the trace and the sums."
     if isinstance(f, str) and f in ENTROPIES:
@@ -265,7 +299,7 @@ def _parts_of(f, unit):
     if isinstance(f, str) and f == "nuclear":
         return f, (np.sqrt,), one
     if callable(f):
-        return getattr(f, "__name__", "function"), (f,), one
+        return getattr(f, "__name__", "function"), (_own(f, unit),), one
     if isinstance(f, tuple) and len(f) == 2 and f[0] == "ridge":
         ridge = positive_number(f[1], "f", "what is added to the eigenvalues")
         return f"dimension at ridge {ridge:.4g}", (lambda s: s / (s + ridge),), one
@@ -275,8 +309,34 @@ def _parts_of(f, unit):
         "'stable_rank', ('ridge', number), or a function of eigenvalues",
     )
 
+# %% ../../nbs/42_functions.ipynb #42f00053
+class Limits(NamedTuple):
+    "What moments say of a function, whatever the spectrum {eq}`eq-limits`."
+
+    est: Estimate  # moments
+    f: str | tuple | Callable  # as for `spectral_function`
+
+    def at(self, level):
+        "Two numbers with the truth between them, at this level; infinite if not known."
+        if self.f not in (*ENTROPIES, "stable_rank"):
+            try:
+                own = self.f if callable(self.f) else _parts_of(self.f, 1.0)[1][0]
+                return spectral_bounds(self.est, own, level=level)
+            except (ArgumentError, RuntimeError):  # no spectrum has these moments
+                return -math.inf, math.inf
+        low, high = self.est.dimension().interval(level)
+        if self.f == "stable_rank":
+            ratio = lambda n: self.est.derive(lambda m: m[0] / m[n - 1] ** (1 / n), "log")
+            orders = range(2, len(self.est.values) + 1)
+            low = np.fmax.reduce([ratio(n).interval(level)[0] for n in orders])
+        else:
+            high = math.inf
+        low, high = float(np.fmax(low, 1.0)), float(np.fmin(high, math.inf))
+        return (low, high) if low <= high else (1.0, math.inf)
+
 # %% ../../nbs/42_functions.ipynb #42f00028
-UNSURE, CRUDE = 0.15, 0.05  # relative doubt, and error of the weights, worth a note
+UNSURE, CRUDE, LOST = 0.15, 0.05, 3.0  # doubts worth a note; a log whose error has no ends
+SHARE = 0.2  # of the probability that an interval misses, for the bounds of moments
 #: other rates at which the slope of a curve may fall: half, the fastest, and next to none
 RATES = (
     lambda r: np.clip(r / 2, STRAIGHT, 1),
@@ -297,8 +357,22 @@ class SpectralFunction(Quantity):
     resolution: float = math.nan  # smallest ridge at which the curve is known
     resolved: float = math.nan  # dimension there: how many directions were seen
     notes: list = field(default_factory=list)  # what should not be trusted
+    limits: Limits = None  # what moments say of it
 
+    def interval(
+        self,
+        level: float = 0.95,  # nominal coverage
+    ) -> tuple:  # (low, high); an end that the data do not tell is infinite
+        "That of the curve, cut where the bounds from moments are sharper."
+        low, high = super().interval(level)
+        if self.scale.power == 0 and not self.error < LOST:
+            low, high = 0.0, math.inf
+        if self.limits is None:
+            return low, high
+        least, most = self.limits.at(1 - SHARE * (1 - level))
+        return min(max(low, least), most), max(min(high, most), least)
 
+# %% ../../nbs/42_functions.ipynb #42f00054
 def _doubts(name, resolved, crude, doubt, endless):
     "What should not be trusted, in words."
     notes, seen = [], f"the {resolved:.3g} directions that this matrix resolves"
@@ -321,53 +395,104 @@ def _doubts(name, resolved, crude, doubt, endless):
     return notes
 
 # %% ../../nbs/42_functions.ipynb #42f00029
+NOISE = 4.0  # how often its noise must be in a correction of the norm
+
+
+def _share(curve, step):
+    "How much of a correction of the norm exceeds its noise {eq}`eq-share`."
+    noise = 0.0
+    for axis in curve.axes.values():
+        trace, norm, top = axis.deviations[-3:] / curve.values[-3:, None]  # of logarithms
+        noise += (1 - 1 / len(top)) * ((top - norm) * (trace - norm)).sum()
+    return float(np.clip(1 - NOISE * noise / step**2, 0, 1)) if abs(step) > 1e-9 else 1.0
+
+
 def _function_of(curve, f):
-    "Name, function of a curve's values, the same of the sample, and error of the weights."
+    """Name, function of a curve's values, the same of the sample, and before a correction,
+    the share of that to use, and error of the weights."""
     if isinstance(f, str) and f == "stable_rank":
-        sample = curve.sample.sum() / curve.sample[0]
-        return f, lambda v, *rate: v[-2] / v[-1], float(sample), 0.0
+        sample, of = curve.sample.sum() / curve.sample[0], lambda v, *rate: v[-3] / v[-2]
+        share = _share(curve, np.log(of(curve.values) / sample))
+        return f, of, float(sample), sample, share, 0.0
     name, functions, combined = _parts_of(f, 10 * curve.sample[0])
     nodes = np.concatenate([_tail_nodes(curve.nodes), curve.nodes])
     found = [stieltjes_weights(g, nodes, 1.5 * curve.sample[0]) for g in functions]
 
     def of(v, *rate):
-        d = np.concatenate([continued(curve, v[:-2], *rate), v[-2:-1]])
-        return combined(v[-2], *(weights @ d for weights, _ in found))
+        d = np.concatenate([continued(curve, v[:-3], *rate), v[-3:-2]])
+        return combined(v[-3], *(weights @ d for weights, _ in found))
 
     sample = combined(curve.sample.sum(), *(g(curve.sample).sum() for g in functions))
-    return name, of, float(sample), max(error for _, error in found)
+    before, crude = of(curve.values + curve.bias), max(error for _, error in found)
+    return name, of, float(sample), before, 1.0, crude
 
-
+# %% ../../nbs/42_functions.ipynb #42f00055
 def answer(
     curve: Curve,  # of an operator
     f: str | tuple | Callable,  # as for `spectral_function`
+    est: Estimate = None,  # moments of the same, for bounds
 ) -> SpectralFunction:
     "The function of the curve, with errors of the units and of what was not seen."
-    name, of, sample, crude = _function_of(curve, f)
     with np.errstate(all="ignore"):
-        value = float(of(curve.values))
-        slower, faster, line = (float(of(curve.values, rate)) for rate in RATES)
-        before = sample if name == "stable_rank" else float(of(curve.values + curve.bias))
-    scale = SCALES["log" if min(value, before) > 0 else "identity"]
-    off = abs(scale.to([slower, faster, before]) - scale.to(value))
-    doubt = np.nanmax(off / [2, 2, 1])  # half of what the rate does, all of the correction
+        name, of, sample, before, share, crude = _function_of(curve, f)
+        value, *rates = (float(of(curve.values, *rate)) for rate in ((), *zip(RATES)))
+    scale = SCALES["log" if min(value, before, rates[1]) > 0 else "identity"]
     call = uuid.uuid4().hex
     axes = {(call, kind): axis for kind, axis in curve.axes.items()}
     found = replicate(of, curve.values, axes, scale, linear=True)
+    slower, faster, before = scale.to([*rates[:2], before])
+    at = before + share * (found.at - before)
+    if scale.power == 0 and not share < 1:  # overshooting costs more than falling short
+        half = max(at - faster, 0.0) / 2
+        at -= min(half**2, 2 * half)
+    left = (1 - share) * (found.at - before)
+    off = (slower - at) / 2, (faster - at) / 2, before - at, 2 * left
+    doubt = float(np.nanmax(np.abs(off)))
     unseen = {(call, "unseen"): Axis(normal_units(np.array([[doubt**2]]))[0])}
-    share = doubt if scale.power == 0 else doubt / (abs(value) or 1.0)
+    unsure = doubt if scale.power == 0 else doubt / (abs(value) or 1.0)
     resolved = float(curve.values[0])
-    notes = _doubts(name, resolved, crude, share, abs(line) > 2 * abs(value))
-    trace = curve.values[-2], np.hypot.reduce([axis_error(x)[-2] for x in axes.values()])
+    notes = _doubts(name, resolved, crude, unsure, abs(rates[2]) > 2 * abs(value))
+    trace = curve.values[-3], np.hypot.reduce([axis_error(x)[-3] for x in axes.values()])
     if trace[0] < 2 * trace[1]:
         notes.insert(0, "m(1) is not above twice its error: there is hardly any signal")
     seen = float(np.exp(curve.nodes[0])), resolved, notes
-    return SpectralFunction(found.at, found.axes | unseen, scale, sample, name, *seen)
+    limits = Limits(est, f) if est else None
+    q = SpectralFunction(at, found.axes | unseen, scale, sample, name, *seen, limits)
+    ends = limits.at(1 - SHARE * 0.05) if est else (-math.inf, math.inf)
+    return replace(q, at=float(scale.to(np.clip(q.value, *ends))))
 
 # %% ../../nbs/42_functions.ipynb #42f00030
 FEWEST = 8  # rows and columns that a curve needs
+#: options of `estimate` that have no curve, and what to do instead
+REFUSED = {
+    name: f"{name}: a curve is that of {kind} that count alike; draw them with odds like "
+    f"their weights, or use sm.estimate(phi, {name}=...).dimension()"
+    for name, kind in (("row_weights", "inputs"), ("column_weights", "features"))
+}
 
 
+def _refuse(source, data, design, refused):
+    "An error, with a remedy, if there is no curve."
+    for name, value in refused.items():
+        problem = f"{name} is not an option; see help(sm.spectral_function)"
+        if value is not None or name not in REFUSED:
+            raise ArgumentError(name, REFUSED.get(name, problem))
+    few = [x for x in design.units.values() if x.count < FEWEST]
+    if source.gaps:
+        problem = "phi has missing entries, and singular values need all: drop rows or "
+        problem += "columns that have them, or use sm.estimate(phi).dimension()"
+    elif few:
+        problem = f"phi has shape {source.shape[1:]} with {few[0].count} independent "
+        problem += f"rows or columns, and a curve needs {FEWEST}; measure more"
+    elif not (np.ptp(data, axis=1).any() if design.center else data.any()):
+        problem = "phi has no variance: all rows are alike; check the data or center"
+    elif design.noisy and any(x.population for x in design.sides.values()):
+        problem = "noise with a finite population has no curve; pass repeated trials"
+    else:
+        return
+    raise ArgumentError("phi", problem)
+
+# %% ../../nbs/42_functions.ipynb #42f00056
 def spectral_function(
     phi: ArrayLike | Recording = None,  # matrix (P, Q) or trials (T, P, Q), without gaps
     f: str | tuple | Callable = "effective_rank",  # "effective_rank", "rankme", "nuclear",
@@ -375,11 +500,13 @@ def spectral_function(
     *,
     kernel: ArrayLike = None,  # in the place of phi: Gram matrix (P, P) of the inputs
     center: bool = True,  # remove the mean over inputs
+    noise=None,  # law of the noise of one trial, as for `estimate`
     population: tuple = None,  # (inputs, features): sizes of finite ones, as for `estimate`
     groups: ArrayLike = None,  # a label for each input; one of a group is drawn at a time
     column_groups: ArrayLike = None,  # a label for each feature, likewise
     trials: bool = None,  # whether the first of three axes counts repeats
     random_state: int | np.random.Generator | None = 0,  # for units and halves of trials
+    **refused,  # other options of `estimate`: an error that says what to do instead
 ) -> SpectralFunction:
     """A function of the operator's spectrum, whatever the size of the matrix.
 
@@ -388,17 +515,17 @@ def spectral_function(
     >>> q.plain < 17 < 19 < q.value < 22  # that of the sample is too small
     True
     """
-    columns = dict(column_groups=column_groups, trials=trials)
+    columns = dict(column_groups=column_groups, trials=trials, noise=noise)
     phi, population = with_kernel(phi, kernel, population, **columns)
-    options = dict(center=center, population=population, groups=groups)
-    design = open_design({"phi": phi}, **options, **columns)
-    source, units = design.systems["phi"].source, design.units.values()
-    data = np.ldexp(to_numpy(source.held(slice(None))), source.exponent)
-    varies = np.ptp(data, axis=1).any() if design.center else data.any()
-    if source.gaps or not varies or min(x.count for x in units) < FEWEST:
-        problem = f"needs {FEWEST} rows and columns, that differ, without missing entries"
-        raise ArgumentError("phi", f"phi has shape {source.shape}; a curve {problem}")
+    options = dict(center=center, population=population, groups=groups, **columns)
+    design = open_design({"phi": phi}, **options)
+    source, law = design.systems["phi"].source, design.systems["phi"].noise
+    held = to_numpy(source.held(slice(None)))
+    data = np.ldexp(held, source.exponent)
+    _refuse(source, data, design, refused)
+    variance = np.ldexp(held[0] ** 2 - law(held[0], 2), 2 * source.exponent) if law else 0.0
     labels = tuple(side.groups for side in design.sides.values())
     sizes = tuple(side.population for side in design.sides.values())
     rng = check_random_state(random_state)
-    return answer(operator_curve(data, design.center, labels, sizes, rng), f)
+    found = operator_curve(data, design.center, labels, sizes, rng, variance)
+    return answer(found, f, estimate(phi, 4, **options))

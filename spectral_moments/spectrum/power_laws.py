@@ -13,11 +13,13 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import least_squares
 from scipy.special import chdtrc, chdtri, chndtr, ndtri, zeta
 
 from ..checks import ArgumentError, check_count
 from ..results import Estimate, Records, check_level, new_axes
+from .local import cvpca
 from .moment_problem import moments_and_covariance
 
 # %% ../../nbs/13_exponents.ipynb #36c2bfe1
@@ -321,6 +323,7 @@ class LawFit(Records):
         *,
         count: int = 100,  # highest rank
         level: float = 0.95,  # of the band
+        trials: ArrayLike = None,  # (T, P, Q): draw their cross-validated spectrum too
         **style,  # properties of the line, for instance label and color
     ):  # the axes
         "The fitted spectrum against rank, with the band of its parameters."
@@ -334,6 +337,10 @@ class LawFit(Records):
             step = ndtri((1 + check_level(level)) / 2) * error
             band = np.exp(log - step), np.exp(log + step)
             ax.fill_between(rank, *band, color=drawn.get_color(), alpha=0.2, lw=0)
+        if trials is not None:
+            seen = cvpca(trials, count)
+            points = dict(ls="none", marker="o", ms=3, color="#CC79A7", label="cvPCA")
+            ax.plot(rank[: len(seen)], np.where(seen > 0, seen, np.nan), **points)
         ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
         return ax
 

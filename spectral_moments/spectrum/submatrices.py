@@ -28,7 +28,7 @@ from ..results import Quantity, Records, from_moments, holm, new_axes
 
 # %% ../../nbs/35_subsampling.ipynb #8aa2698c
 SHARES = (0.1, 0.2, 0.4, 0.7)  # of the rows and columns that a submatrix has
-MOST_SUBMATRICES = 100_000  # of one size, if all are asked for
+MOST_SUBMATRICES = 100_000  # of one size
 
 
 def two_halves(trials: np.ndarray, rng: np.random.Generator) -> np.ndarray:
@@ -199,7 +199,11 @@ def subsample_check(
 ) -> SubsampleCheck:
     "Does the mean over submatrices equal the whole? print(subsample_check(phi))"
     n_max, center = check_count(n_max, "n_max"), check_flag(center, "center")
-    n_draws = None if n_draws is None else check_count(n_draws, "n_draws", least=2)
+    n_draws = (
+        None
+        if n_draws is None
+        else check_count(n_draws, "n_draws", least=2, most=MOST_SUBMATRICES)
+    )
     rng = check_random_state(random_state)
     trials, options = _opened(phi, options)
     trials, (P, Q) = two_halves(trials, rng), trials.shape[1:]
@@ -289,7 +293,7 @@ def dimension_sweep(
     **options,  # those of `estimate`, as center=False, population or method="naive"
 ) -> Sweep:
     "Does the dimension depend on how much was seen? print(dimension_sweep(phi))"
-    n_draws = check_count(n_draws, "n_draws", least=2)
+    n_draws = check_count(n_draws, "n_draws", least=2, most=MOST_SUBMATRICES)
     trials, options = _opened(phi, options)
     whole = estimate(trials, 2, random_state=random_state, **options).dimension()
     rng = check_random_state(random_state)

@@ -20,9 +20,9 @@ def marchenko_pastur_moments(
     n_max,  # highest order
 ):  # array whose entry n - 1 is P**(1 - n) times the n-th Marchenko-Pastur moment
     "Limit of the naive moments for independent entries with mean 0 and variance 1."
-    c = P / Q
+    theta = P / Q
     beta = [
-        sum(math.comb(n, j) * math.comb(n - 1, j) / (j + 1) * c**j for j in range(n))
+        sum(math.comb(n, j) * math.comb(n - 1, j) / (j + 1) * theta**j for j in range(n))
         for n in range(1, n_max + 1)
     ]
     return float(P) ** (1 - np.arange(1.0, n_max + 1)) * beta

@@ -18,19 +18,18 @@ def algorithm_1(
     "Rung 2: the paper's algorithm as printed, indices counted from 0."
     P, Q = phi.shape
     values = np.zeros(n_max)
-    values[0] = (phi**2).mean()
-    for h in range(P):
-        S = np.zeros((P, Q))
-        S[h] = P * phi[h]
-        for n in range(2, n_max + 1):
+    values[0] = (phi**2).mean()  # m(1), which the paper leaves to the naive estimate
+    for h in range(P):  # line 1
+        S = np.zeros((P, Q))  # line 2
+        S[h] = P * phi[h]  # line 3
+        for n in range(2, n_max + 1):  # line 4
             old, S = S, np.zeros((P, Q))
-            for a in range(h + n - 1, P):
+            scale = n**2 / ((P - n + 1) * (Q - n + 1))
+            for a in range(h + n - 1, P):  # line 5
                 for b in range(n - 1, Q):
-                    staircases = (
-                        old[h + n - 2 : a, n - 2 : b] @ phi[a, n - 2 : b]
-                    ).sum() * phi[a, b]
-                    S[a, b] = n**2 * staircases / ((P - n + 1) * (Q - n + 1))
-            values[n - 1] += (S @ phi[h]).sum() / (P * Q) / P
+                    before = old[h + n - 2 : a, n - 2 : b] @ phi[a, n - 2 : b]
+                    S[a, b] = scale * before.sum() * phi[a, b]
+            values[n - 1] += (S @ phi[h]).sum() / (P * Q) / P  # lines 6 and 9
     return values
 
 # %% ../../nbs/06_recursion.ipynb #ab0e2f63
