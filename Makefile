@@ -37,7 +37,8 @@ $(BUILT): $(STAMP) $(SOURCES) | recordings
 	@touch $@
 
 test: $(STAMP) recordings check-notebooks lint  ## notebooks in sync, every chapter's cells, the tests, the README, the linter
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2 --timing  # two chapters at once, one core each
+	@# a chapter that the book has run is not run again, unless it, the package, its data or a version has changed
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/nbdev_test --n_workers 2 --timing --skip_file_re "$$($(BIN)/python _ext/chapters.py)"
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile
 
 recordings: $(STAMP) ## fetch the recordings of one chapter into the user's cache; offline, a note and no failure

@@ -1,17 +1,25 @@
 """Sphinx extension: run the chapters, several at once, and hide nbdev's `#|` lines.
 
-Every build runs every cell. A cell that fails stops the build with its traceback.
+Every build runs every cell. A cell that fails stops the build with its traceback. A chapter
+that ran to its end leaves a fingerprint of all that it depends on; run as a script, this
+file prints the names of the notebooks that `nbdev_test` can skip, as a regular expression.
 """
 
+import hashlib
 import json
 import os
+import sys
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from importlib.metadata import distributions
 from pathlib import Path
 
 import nbformat
 from nbclient import NotebookClient
 from sphinx.util import logging
 
+ROOT = Path(__file__).resolve().parents[1]
+RAN = ROOT / "_build" / "ran"  # fingerprints of chapters whose cells all passed
 TIMEOUT = 300  # seconds for one cell
 log = logging.getLogger(__name__)
 
@@ -27,14 +35,42 @@ def without_directives(notebook):
     return notebook
 
 
+@cache
+def surroundings():
+    "What every chapter depends on: Python, what is installed, the package, stored results."
+    installed = sorted(f"{d.name} {d.version}" for d in distributions())
+    found = hashlib.sha256(f"{sys.version} {installed}".encode())
+    for folder in ("spectral_moments", "studies", "results"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.is_file() and "__pycache__" not in path.parts:
+                found.update(str(path.relative_to(ROOT)).encode() + path.read_bytes())
+    return found
+
+
+def fingerprint(text):
+    "A hash of a chapter and of what it depends on."
+    found = surroundings().copy()
+    found.update(text.encode())
+    return found.hexdigest()
+
+
+def ran(path):
+    "Whether the book ran all cells of a chapter, as it is now."
+    mark = RAN / path.stem
+    return mark.exists() and mark.read_text() == fingerprint(path.read_text("utf-8"))
+
+
 def executed(path):
     "The chapter with its outputs, as JSON."
-    notebook = nbformat.from_dict(without_directives(json.loads(path.read_text("utf-8"))))
+    text = path.read_text("utf-8")
+    notebook = nbformat.from_dict(without_directives(json.loads(text)))
     where = {"metadata": {"path": str(path.parent)}}
     try:
         NotebookClient(notebook, timeout=TIMEOUT, resources=where).execute()
     except Exception as error:
         raise RuntimeError(f"{path.name} failed\n{error}") from None
+    RAN.mkdir(parents=True, exist_ok=True)
+    (RAN / path.stem).write_text(fingerprint(text))
     log.info("%s ran", path.name)
     return json.dumps(notebook)
 
@@ -43,6 +79,7 @@ def start(app, env, docnames):
     "Start one chapter a core; the longest files first, so that none is left to the end."
     paths = {name: Path(env.doc2path(name)) for name in docnames}
     paths = {name: path for name, path in paths.items() if path.suffix == ".ipynb"}
+    surroundings()  # as they are before any chapter runs
     app.pool = ThreadPoolExecutor(os.cpu_count())
     order = sorted(paths, key=lambda name: -paths[name].stat().st_size)
     app.chapters = {name: app.pool.submit(executed, paths[name]) for name in order}
@@ -62,3 +99,8 @@ def setup(app):
     app.connect("env-before-read-docs", start)
     app.connect("source-read", read)
     return {"parallel_read_safe": False, "parallel_write_safe": True}
+
+
+if __name__ == "__main__":
+    names = [path.name for path in sorted((ROOT / "nbs").glob("*.ipynb")) if ran(path)]
+    print("|".join(["^[_.]", *(f"^{name}$" for name in names)]))
