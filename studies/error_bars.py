@@ -81,10 +81,11 @@ class Rectified:
 
     def moments(self, n_max):
         "By the expansion of the kernel |x| |y| kappa(cos) in Legendre polynomials."
-        t, weights = np.polynomial.legendre.leggauss(4000)
-        kappa = (np.sqrt(1 - t**2) + (np.pi - np.arccos(t)) * t) / (2 * np.pi)
-        degree = np.arange(60)
-        eigenvalues = 1.5 * (weights * kappa) @ np.polynomial.legendre.legvander(t, 59)
+        nodes, weights = np.polynomial.legendre.leggauss(300)
+        angle, weights, degree = (nodes + 1) * np.pi / 2, weights * np.pi / 2, np.arange(60)
+        kappa = (np.sin(angle) + (np.pi - angle) * np.cos(angle)) / (2 * np.pi)
+        polynomials = np.polynomial.legendre.legvander(np.cos(angle), 59)
+        eigenvalues = 1.5 * (weights * np.sin(angle) * kappa) @ polynomials
         return power_sums(eigenvalues, n_max, 2 * degree + 1)
 
 
