@@ -9,6 +9,7 @@ import hashlib
 import json
 import os
 import sys
+import sysconfig
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from importlib.metadata import distributions
@@ -38,7 +39,8 @@ def without_directives(notebook):
 @cache
 def surroundings():
     "What every chapter depends on: Python, what is installed, the package, stored results."
-    installed = sorted(f"{d.name} {d.version}" for d in distributions())
+    places = {sysconfig.get_path("purelib"), sysconfig.get_path("platlib")}
+    installed = sorted({f"{d.name} {d.version}" for d in distributions(path=[*places])})
     found = hashlib.sha256(f"{sys.version} {installed}".encode())
     for folder in ("spectral_moments", "studies", "results"):
         for path in sorted((ROOT / folder).rglob("*")):

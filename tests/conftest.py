@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tracemalloc
-import warnings
 from fractions import Fraction
 from pathlib import Path
 
@@ -50,15 +49,6 @@ def load_study(name):
 spectra = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=12).map(
     lambda values: np.sort(values)[::-1]
 )
-
-
-def estimate(phi, n_max):
-    "An estimate without its warnings."
-    from spectral_moments import EstimateWarning, estimate
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", EstimateWarning)
-        return estimate(phi, n_max, random_state=0)
 
 
 def silent(*_, **__):

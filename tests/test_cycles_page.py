@@ -156,6 +156,12 @@ def find(browser, selector):
     return browser.find_element("css selector", selector)
 
 
+def slide(browser, selector, value):
+    "Move a slider."
+    script = f"arguments[0].value = {value}; arguments[0].dispatchEvent(new Event('input'))"
+    browser.execute_script(script, find(browser, selector))
+
+
 def number(text):
     return float(text.replace("\u2212", "-"))
 
@@ -231,10 +237,7 @@ def test_page_walk_by_drag(browser, kind):
 
 
 def test_page_spread(browser):
-    slider = find(browser, "[data-part=spread] [data-name=n]")
-    browser.execute_script(
-        "arguments[0].value = 3; arguments[0].dispatchEvent(new Event('input'))", slider
-    )
+    slide(browser, "[data-part=spread] [data-name=n]", 3)
     done = state(browser, "spread", "done")
     assert done["n"] == 3
     P, Q, n, d = (done[key] for key in "PQnd")
@@ -277,12 +280,7 @@ def test_page_sweep(browser):
     numbers = [t.text for t in shown.find_elements("css selector", "text") if t.text]
     S = np.array(sweep["S"])
     np.testing.assert_allclose([*map(number, numbers)], S[1, 1, 1:4], atol=5.1e-3)
-    slider = find(browser, "[data-part=sweep] [data-name=step]")
-    browser.execute_script(
-        "arguments[0].value = arguments[0].max;"
-        "arguments[0].dispatchEvent(new Event('input'))",
-        slider,
-    )
+    slide(browser, "[data-part=sweep] [data-name=step]", "arguments[0].max")
     sweep = state(browser, "sweep")
     assert sweep["orders"] == [2, 3]
     expected = sm.increasing(np.array(sweep["phi"]), 3)
@@ -297,17 +295,25 @@ def test_page_sweep(browser):
     ).is_displayed()
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_page_is_whole(browser, theme):
+def narrow(browser, theme):
+    "Show the page in these colours, as a telephone does."
     browser.execute_script(f"document.documentElement.dataset.theme = '{theme}'")
     size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
     browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+
+
+def assert_whole(browser):
+    "Nothing sticks out, nothing was fetched from elsewhere, no script failed."
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
     fetched = "return performance.getEntriesByType('resource').map((e) => e.name)"
     assert all(name.startswith("file:") for name in browser.execute_script(fetched))
-    assert [
-        entry for entry in browser.get_log("browser") if entry["level"] == "SEVERE"
-    ] == []
+    assert [e for e in browser.get_log("browser") if e["level"] == "SEVERE"] == []
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_page_is_whole(browser, theme):
+    narrow(browser, theme)
+    assert_whole(browser)
 
 
 # --------------------------------------------------------------- comforts of all pages

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 from conftest import ROOT
 from scipy.special import stdtrit
+from test_cycles_page import assert_whole, find, narrow, needs_node
 from test_cycles_page import browser as browser
-from test_cycles_page import find, needs_node
 
 import spectral_moments as sm
 from spectral_moments.processes import Linear
@@ -348,19 +348,12 @@ def test_page_takes_chosen_files_typed_numbers_and_examples(page, tmp_path):
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_page_is_whole(page, theme):
-    page.execute_script(f"document.documentElement.dataset.theme = '{theme}'")
-    size = {"width": 390, "height": 800, "deviceScaleFactor": 1, "mobile": True}
-    page.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    narrow(page, theme)
     press(page, "20 dimensions")
     state(page)
     page.execute_script(
         "document.querySelectorAll('details').forEach((d) => (d.open = true))"
     )
-    assert page.execute_script("return document.documentElement.scrollWidth") <= 390
-    named = (
-        "return [...document.querySelectorAll('input, textarea')].every((e) => e.labels[0])"
-    )
-    assert page.execute_script(named)
-    fetched = "return performance.getEntriesByType('resource').map((e) => e.name)"
-    assert all(name.startswith("file:") for name in page.execute_script(fetched))
-    assert [e for e in page.get_log("browser") if e["level"] == "SEVERE"] == []
+    fields = "[...document.querySelectorAll('input, textarea')]"
+    assert page.execute_script(f"return {fields}.every((e) => e.labels[0])")
+    assert_whole(page)
