@@ -104,5 +104,7 @@ def setup(app):
 
 
 if __name__ == "__main__":
-    names = [path.name for path in sorted((ROOT / "nbs").glob("*.ipynb")) if ran(path)]
+    paths = sorted((ROOT / "nbs").glob("*.ipynb"))
+    names = [path.name for path in paths if ran(path)]
+    print(f"{len(names)} of {len(paths)} chapters ran with the book", file=sys.stderr)
     print("|".join(["^[_.]", *(f"^{name}$" for name in names)]))

@@ -16,11 +16,12 @@ import spectral_moments
 
 
 class Page(HTMLParser):
-    "Anchors, links, images and visible text of one page."
+    "Anchors, links, what is loaded from elsewhere, images and visible text of one page."
 
     def __init__(self, path):
         super().__init__()
-        self.anchors, self.links, self.images, self.text, self.hidden = set(), [], [], [], 0
+        self.anchors, self.links, self.remote, self.images = set(), [], [], []
+        self.text, self.hidden = [], 0
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attrs):
@@ -33,11 +34,9 @@ class Page(HTMLParser):
             self.links.append(attrs["href"])
         if tag == "img":
             self.images.append(attrs)
-        for key in ("src", "href"):
-            if tag in ("script", "link", "img") and urlsplit(
-                attrs.get(key) or ""
-            ).scheme in ("http", "https"):
-                self.links.append("network:" + attrs[key])
+        source = attrs.get("src") or attrs.get("href") or ""
+        if tag in ("script", "link", "img") and source.startswith(("http:", "https:")):
+            self.remote.append(source)
 
     def handle_endtag(self, tag):
         self.hidden -= tag in ("script", "style")
@@ -52,33 +51,25 @@ def problems(root):
         path: Page(path) for path in root.rglob("*.html") if "_static" not in path.parts
     }
     for path, page in pages.items():
+        yield from ((path, f"loads {x} from the network") for x in page.remote)
         for link in page.links:
-            if link.startswith("network:"):
-                yield path, f"loads {link[8:]} from the network"
-                continue
             parts = urlsplit(link)
             if parts.scheme or parts.netloc:
                 continue
             target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            anchor = unquote(parts.fragment)
             if not target.exists():
                 yield path, f"dead link {link}"
-            elif (
-                parts.fragment
-                and target in pages
-                and unquote(parts.fragment) not in pages[target].anchors
-            ):
+            elif anchor and target in pages and anchor not in pages[target].anchors:
                 yield path, f"dead anchor {link}"
-        yield from (
-            (path, f"image {img.get('src')} has no alternative text")
-            for img in page.images
-            if not img.get("alt") or img["alt"].startswith(("../_images", "_images"))
-        )
+        for img in page.images:
+            alt = img.get("alt")
+            if not alt or alt.startswith(("../_images", "_images")):
+                yield path, f"image {img.get('src')} has no alternative text"
         text = "".join(page.text)
-        yield from (
-            (path, f"shows {mark!r}")
-            for mark in ("#| ", "output on stderr ", "Traceback (most recent call last)")
-            if mark in text
-        )
+        for mark in ("#| ", "output on stderr ", "Traceback (most recent call last)"):
+            if mark in text:
+                yield path, f"shows {mark!r}"
 
 
 def missing_names(root):
