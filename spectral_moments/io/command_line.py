@@ -273,12 +273,11 @@ def _labels(arguments, groups):
     "Labels of all rows, whose groups follow each other; None if there are none."
     import numpy as np
 
-    from spectral_moments.io.files import Ask, load_labels
+    from spectral_moments.io.files import load_labels
 
-    ask = Ask(groups_key=arguments.groups_key)
     if arguments.groups_key is not None:
         paths = arguments.files if arguments.shards else arguments.files[:1]
-        groups = np.concatenate([load_labels(path, ask) for path in paths])
+        groups = np.concatenate([load_labels(path, arguments.groups_key) for path in paths])
     if groups is None:
         return None
     groups = np.asarray(groups)
