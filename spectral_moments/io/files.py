@@ -425,8 +425,6 @@ def _npy_header(file, size=None):
     shape, fortran, dtype = read(file)
     if dtype.hasobject:
         raise ValueError("is not a plain .npy file: it holds Python objects")
-    if dtype.kind not in "SU":  # words may be labels
-        _check_kind(dtype)
     _check_shape(shape, dtype, math.inf if size is None else size - file.tell())
     return shape, "F" if fortran else "C", dtype
 
@@ -739,15 +737,10 @@ def _is_header(fields, rows):
     return None in values and all(words)
 
 # %% ../../nbs/29_files.ipynb #56a5a265
-def _is_id(name):
-    "Whether a column has the name of an index."
-    return bool(re.search(r"(^|[\W_])(id|idx|index)$", name.lower()))
-
-
 def _refuse_index(names, rows):
     "An error if the first column numbers or names the rows."
     name = names[0] if names else ""
-    suspect = _is_id(name)
+    suspect = re.search(r"(^|[\W_])(id|idx|index)$", name.lower())
     if rows and len(rows[0]) > 1:
         unnamed = names and (not name or len(names) == len(rows[0]) - 1)
         counted = names and _value(name) is None and _count(names[1:])
