@@ -19,32 +19,13 @@ from conftest import ROOT, peak_memory, python
 from scipy.io import savemat
 
 import spectral_moments as sm
-from spectral_moments import Linear, Stream, __version__, all_cycles, estimate, naive
+from spectral_moments import Linear, Stream, __version__, estimate, naive
 from spectral_moments.engine.stream import origin_of
 from spectral_moments.io import command_line, files
 from spectral_moments.io.command_line import main
-from spectral_moments.io.files import load_matrix
 
 PHI = Linear(3).sample(20, 25, random_state=1)
 QUIET = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
-
-
-def test_estimate_of_every_format(tmp_path, capsys):
-    np.save(tmp_path / "a.npy", PHI)
-    np.savez(tmp_path / "b.npz", phi=PHI, other=-PHI)
-    np.savetxt(tmp_path / "c.csv", PHI, delimiter=",", fmt="%.17g")
-    tabs = dict(delimiter="\t", fmt="%.17g", header="a\tb", comments="")
-    np.savetxt(tmp_path / "d.tsv", PHI, **tabs)
-    savemat(tmp_path / "e.mat", {"phi": PHI})
-    with h5py.File(tmp_path / "f.h5", "w") as file:
-        file["session/phi"] = PHI
-    keys = {"b.npz": ["--key", "phi"], "f.h5": ["--key", "session/phi"]}
-    for path in sorted(tmp_path.iterdir()):
-        call = ["estimate", str(path), *keys.get(path.name, []), "--n-max", "3", "--json"]
-        call.append("--no-center")
-        assert main(call) == 0
-        values = json.loads(capsys.readouterr().out)["values"]
-        np.testing.assert_allclose(values, all_cycles(PHI, 3), rtol=1e-12)
 
 
 def test_trials_and_plots(tmp_path, capsys):
@@ -192,85 +173,34 @@ def test_import_is_light():
     assert python("-c", code).stdout == "False\n"  # so that Ctrl-C finds main() running
 
 
-FRAME = pd.DataFrame([[1.5, 2, 3], [4, np.nan, 6], [7, 8, 9], [1, 2, 4]])
-NAMED = FRAME.set_axis(["a", "b", "c"], axis=1)
-
-
-def read(tmp_path, text, **options):
-    (tmp_path / "x.csv").write_text(text)
-    return load_matrix(tmp_path / "x.csv", **options)
-
-
-def test_tables_of_data_frames(tmp_path):
-    for frame, text, options in [
-        (FRAME, FRAME.to_csv(), dict(index=True)),
-        (FRAME, FRAME.to_csv(index=False), dict(header=True)),
-        (FRAME, FRAME.to_csv(index=False, header=False), {}),
-        (NAMED, NAMED.to_csv(), dict(index=True)),
-        (NAMED, NAMED.to_csv(index=False, na_rep="NULL"), {}),
-        (NAMED, NAMED.rename_axis("row").to_csv(na_rep="NA"), dict(index=True)),
-        (FRAME, FRAME.rename_axis("row").to_csv(), dict(index=True)),
-        (NAMED, NAMED.rename(index=str).add_prefix("x").to_csv(), dict(index=True)),
-        (FRAME, FRAME.to_csv(header=False), dict(index=True)),
-        (FRAME[[0]], FRAME[[0]].to_csv(), dict(index=True)),
-        (FRAME[[0]], FRAME[[0]].to_csv(index=False), dict(header=True)),
-        (NAMED[["b"]], NAMED[["b"]].to_csv(index=False), {}),
-    ]:
-        np.testing.assert_array_equal(read(tmp_path, text, **options), frame.to_numpy())
-        for choice in options:
-            with pytest.raises(ValueError, match=f"looks like an? {choice}.*{choice}=True"):
-                read(tmp_path, text)
-    assert read(tmp_path, FRAME.to_csv(index=False), header=False).shape == (5, 3)
-    assert read(tmp_path, NAMED.to_csv(), index=False).shape == (4, 4)
-
-
-def test_tables_of_other_programs(tmp_path):
-    nan = np.nan
-    for text, table in [
-        (",,\n1,2,3\n", [[nan, nan, nan], [1, 2, 3]]),
-        ("NA,nan\nNULL,null\n5,NaN\n", [[nan, nan], [nan, nan], [5, nan]]),
-        (",1.5,2\n3,4,5\n", [[nan, 1.5, 2], [3, 4, 5]]),
-        ('"a","b"\r\n"1", 2\r\n\r\n3,"4"\r\n', [[1, 2], [3, 4]]),
-        ("\ufeffa,b\n1,2\n", [[1, 2]]),
-        ("# a,b\n1e3,-inf\n", [[1000, -np.inf]]),
-        ("1_2,1_3\n4,5\n", [[4, 5]]),
-        ("0.0,1.0\n4,5\n", [[0, 1], [4, 5]]),
-    ]:
-        np.testing.assert_array_equal(read(tmp_path, text), table)
-    (tmp_path / "x.tsv").write_text("\t\n1\t2\n")
-    np.testing.assert_array_equal(load_matrix(tmp_path / "x.tsv"), [[nan, nan], [1, 2]])
-    for text in ('"","V1"\n"1",0.5\n"2",0.7\n', '"V1"\n"r1",0.5\n', "k,a\n1,5\n2,6\n3,7\n"):
-        with pytest.raises(ValueError, match="looks like an index"):
-            read(tmp_path, text)
-
-
 @pytest.fixture
 def bad(tmp_path):
-    np.save(tmp_path / "trials.npy", np.stack([PHI, PHI]))
-    np.save(tmp_path / "small.npy", PHI[:4])
-    np.save(tmp_path / "phi.npy", PHI)
-    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object))
-    (tmp_path / "cut.npy").write_bytes((tmp_path / "phi.npy").read_bytes()[:500])
-    (tmp_path / "broken.npz").write_bytes(b"not a zip")
-    (tmp_path / "broken.mat").write_bytes(b"not a mat")
-    np.save(tmp_path / "line.npy", PHI[0])
-    np.save(tmp_path / "complex.npy", 1j * PHI)
-    np.save(tmp_path / "words.npy", np.array([["a"]]))
-    np.save(tmp_path / "holes.npy", np.full((7, 8), np.nan))
+    arrays = dict(phi=PHI, small=PHI[:4], trials=np.stack([PHI, PHI]), line=PHI[0])
+    arrays |= dict(objects=np.array([{}], dtype=object), words=np.array([["a"]]))
+    arrays |= dict(complex=1j * PHI, holes=np.full((7, 8), np.nan))
+    for name, array in arrays.items():
+        np.save(tmp_path / f"{name}.npy", array)
     np.savez(tmp_path / "empty.npz")
-    (tmp_path / "archive.npy").write_bytes((tmp_path / "empty.npz").read_bytes())
-    (tmp_path / "single.npz").write_bytes((tmp_path / "phi.npy").read_bytes())
+    np.savez(tmp_path / "two.npz", a=PHI, b=PHI)
     with h5py.File(tmp_path / "two.mat", "w", userblock_size=512) as file:
         file["a"], file["b"] = PHI, PHI
-    (tmp_path / "line.csv").write_text("1,2\n3,5\n")
-    (tmp_path / "semicolons.csv").write_text("1;2\n" + ";".join("123456789012") + "\n")
-    (tmp_path / "commas.csv").write_text("1,5;2,5\n")
-    (tmp_path / "rows.csv").write_text("a,1,2\nb,3,4\n")
-    (tmp_path / "long.csv").write_text('1,2\n3,"' + "4" * 200_000 + '"\n')
-    (tmp_path / "words.csv").write_text("1,2\n3,x\n")
-    (tmp_path / "header.csv").write_text("0,1,2\n5,6,7\n8,9,5\n")
-    (tmp_path / "index.csv").write_text(",a,b\n0,5,6\n1,8,9\n")
-    np.savez(tmp_path / "two.npz", a=PHI, b=PHI)
+    whole = (tmp_path / "phi.npy").read_bytes()
+    for name, content in {
+        "cut.npy": whole[:500],
+        "broken.npz": b"not a zip",
+        "broken.mat": b"not a mat",
+        "archive.npy": (tmp_path / "empty.npz").read_bytes(),
+        "single.npz": whole,
+        "line.csv": b"1,2\n3,5\n",
+        "semicolons.csv": b"1;2\n1;2;3;4;5;6;7;8;9;0;1;2\n",
+        "commas.csv": b"1,5;2,5\n",
+        "rows.csv": b"a,1,2\nb,3,4\n",
+        "long.csv": b'1,2\n3,"' + b"4" * 200_000 + b'"\n',
+        "words.csv": b"1,2\n3,x\n",
+        "header.csv": b"0,1,2\n5,6,7\n8,9,5\n",
+        "index.csv": b",a,b\n0,5,6\n1,8,9\n",
+    }.items():
+        (tmp_path / name).write_bytes(content)
     return tmp_path
 
 
