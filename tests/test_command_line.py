@@ -111,17 +111,14 @@ def test_streams_that_are_closed_or_full(tmp_path, redirection, code, out, err):
 def test_a_failing_plot_does_not_lose_the_estimate(tmp_path, capsys, monkeypatch):
     np.save(tmp_path / "phi.npy", PHI)
     call = ["estimate", str(tmp_path / "phi.npy"), "--n-max", "2", "--plot"]
-    old = tmp_path / "old.png"
-    old.write_bytes(b"old")
+    (old := tmp_path / "old.png").write_bytes(b"old")
     (tmp_path / "folder.png").mkdir()
     assert main([*call, str(tmp_path / "folder.png")]) == 2
     said = capsys.readouterr()
     assert re.fullmatch(TABLE, said.out) and said.err.count("\n") == 1
     assert "folder.png: the plot could not be drawn" in said.err
-    from spectral_moments.results import Estimate
-
     with monkeypatch.context() as patch:
-        patch.setattr(Estimate, "plot", lambda *_, **__: 1 / 0)
+        patch.setattr(sm.Estimate, "plot", lambda *_, **__: 1 / 0)
         assert main([*call, str(old)]) == 2
     assert re.fullmatch(TABLE, capsys.readouterr().out) and old.read_bytes() == b"old"
     monkeypatch.setenv("MPLBACKEND", "no such backend")
@@ -335,12 +332,9 @@ def test_standard_input(tmp_path, capsys, monkeypatch):
 def test_population(tmp_path, capsys):
     np.save(tmp_path / "a.npy", PHI)
     a = tmp_path / "a.npy"
-    for given, population in [
-        (("inf", "all"), (None, 25)),
-        (("ALL", "INF"), (20, None)),
-        (("100", "40"), (100, 40)),
-        (("all", "all"), (20, 25)),
-    ]:
+    named = {("inf", "all"): (None, 25), ("ALL", "INF"): (20, None)}
+    named |= {("100", "40"): (100, 40), ("all", "all"): (20, 25)}
+    for given, population in named.items():
         found = answer(capsys, a, "--n-max", 3, "--no-center", "--population", *given)
         expected = estimate(PHI, 3, center=False, population=population).values
         np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
@@ -369,19 +363,20 @@ def test_groups(tmp_path, capsys):
     found = answer(capsys, a, "--n-max", 3, "--column-groups", tmp_path / "five.txt")
     expected = estimate(PHI, 3, column_groups=[1, 2, 3, 4, 5] * 5, random_state=0).values
     np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
-    said = reason(capsys, a, "--groups", tmp_path / "five.txt")
-    assert "--groups has shape (25,); it must hold 20 labels" in said
-    said = reason(capsys, a, "--column-groups", tmp_path / "g.txt")
-    assert ": --column-groups has shape (20,); it must hold 25 labels" in said
     (tmp_path / "bytes.txt").write_bytes(b"\xff\xfe\xfa")
-    assert "bytes.txt: the groups" in reason(capsys, a, "--groups", tmp_path / "bytes.txt")
-    assert "no.txt: the groups" in reason(capsys, a, "--groups", tmp_path / "no.txt")
-    assert "no.npy: no such file" in reason(capsys, a, "--groups", tmp_path / "no.npy")
+    for flag, name, words in [
+        ("--groups", "five.txt", ": --groups has shape (25,); it must hold 20 labels"),
+        ("--column-groups", "g.txt", ": --column-groups has shape (20,); it must hold 25"),
+        ("--groups", "bytes.txt", "bytes.txt: the groups"),
+        ("--groups", "no.txt", "no.txt: the groups"),
+        ("--groups", "no.npy", "no.npy: no such file"),
+        ("--weights", "g.txt", "g.txt: the row_weights"),
+    ]:
+        assert words in reason(capsys, a, flag, tmp_path / name)
     (tmp_path / "w.txt").write_text("".join(f"{i + 1}\n" for i in range(20)))
     found = answer(capsys, a, "--n-max", 2, "--weights", tmp_path / "w.txt")
     expected = estimate(PHI, 2, row_weights=np.arange(1, 21), random_state=0).values
     np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
-    assert "g.txt: the row_weights" in reason(capsys, a, "--weights", tmp_path / "g.txt")
 
 
 @QUIET
@@ -464,11 +459,8 @@ def test_a_stream_goes_on_from_its_checkpoint(tmp_path, capsys, monkeypatch):
         patch.setattr(Stream, "update", lambda s, x: count.append(len(x)) or update(s, x))
         assert answer(capsys, *call)["shapes"]["phi"] == [1, 3700, 12]
     assert sum(count[1:]) == 700
-    for options, words in [
-        (("--seed", 5), "with other seed"),
-        (("--n-max", 2), "with other n_max"),
-    ]:
-        assert words in reason(capsys, *call, *options)
+    assert "with other seed" in reason(capsys, *call, "--seed", 5)
+    assert "with other n_max" in reason(capsys, *call, "--n-max", 2)
     changed = np.concatenate([MANY, MANY[:700]])
     changed[17, 3] += 1e-9
     np.save(path, changed)

@@ -95,10 +95,11 @@ def make_parser() -> argparse.ArgumentParser:
     )
     version = f"%(prog)s {sm.__version__}"
     parser.add_argument("--version", action="version", version=version)
-    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+    commands = parser.add_subparsers(dest="command", required=True)
     flag = dict(action="store_true")
 
-    estimate = commands.add_parser("estimate", help="moments and dimension of one matrix")
+    about = "moments and dimension of one file, or of several trials"
+    estimate = commands.add_parser("estimate", help=about)
     _add_reading(estimate, "+", OPTIONS)
     estimate.add_argument("--json", help="print JSON instead of text", **flag)
     estimate.add_argument("--shards", help="files are parts of the inputs", **flag)
@@ -115,7 +116,8 @@ def make_parser() -> argparse.ArgumentParser:
     align.add_argument("--shared-features", help="columns are paired", **flag)
     align.set_defaults(run=_align)
 
-    report = commands.add_parser("report", help="one recording, or several, on one page")
+    about = "all about a recording, or several compared, on one page"
+    report = commands.add_parser("report", help=about)
     _add_reading(report, "+", OPTIONS)
     report.add_argument("-o", "--output", default="report.html", metavar="PAGE")
     shared = dict(choices=["inputs", "features"], help="what several files share")
@@ -417,6 +419,22 @@ def _save(path, stream, about):
     with atomic_write(path, follow=False) as file:
         file.write(content.getbuffer())
 
+
+class _Seen:
+    "A digest of rows and of their labels."
+
+    def __init__(self):
+        self.rows, self.labels = hashlib.sha256(), hashlib.sha256()
+
+    def update(self, batch, groups):
+        "The digest with further rows."
+        import numpy as np
+
+        self.rows.update(np.moveaxis(batch, -2, 0).tobytes())
+        for label in () if groups is None else groups:
+            self.labels.update(f"{label}\n".encode())
+        return self.rows.hexdigest() + self.labels.hexdigest()
+
 # %% ../../nbs/27_command_line.ipynb #27c00007
 class _Kept:
     "A stream with its checkpoint: the rows it has seen are known by their digest."
@@ -425,18 +443,7 @@ class _Kept:
         self.path, self.about, self.failure = path, about, None
         self.stream, self.known = _resumed(path, about, first)
         self.rows, self.digests = self.stream.n_rows, {}  # by numbers of rows
-        self.hashes, self.saved = (hashlib.sha256(), hashlib.sha256()), time.monotonic()
-
-    def _hashed(self, batch, groups):
-        "The digest with further rows and labels, whatever batches they come in."
-        import numpy as np
-
-        if not self.path:
-            return None
-        (rows, labels), named = self.hashes, [] if groups is None else groups
-        rows.update(np.moveaxis(batch, -2, 0).tobytes())
-        labels.update("".join(f"{x}\n" for x in named).encode())
-        return rows.hexdigest() + labels.hexdigest()
+        self.seen, self.saved = _Seen(), time.monotonic()
 
     def unseen(self, batches, labels):
         "The rows after those that the checkpoint has, if those are the same."
@@ -445,7 +452,7 @@ class _Kept:
             number = min(left, batch.shape[-2])
             if number:
                 mine = None if labels is None else labels[start : start + number]
-                digest = self._hashed(batch[..., :number, :], mine)
+                digest = self.seen.update(batch[..., :number, :], mine)
                 left, start = left - number, start + number
                 if not left and digest != self.known:
                     raise ValueError(
@@ -463,7 +470,8 @@ class _Kept:
     def update(self, batch, groups):
         "Take in further rows."
         rows = self.stream.n_rows
-        self.digests[rows + batch.shape[-2]] = self._hashed(batch, groups)
+        if self.path:
+            self.digests[rows + batch.shape[-2]] = self.seen.update(batch, groups)
         self.stream.update(batch, **({} if groups is None else dict(groups=groups)))
         self.digests.pop(rows, None)
         if time.monotonic() > self.saved + _EVERY:

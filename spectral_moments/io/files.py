@@ -760,8 +760,8 @@ def _h5(place, ask):
     h5py, known = _needed("h5py"), {}
 
     def note(name, item):
-        text = item.attrs.get("MATLAB_class") == b"char"
-        if isinstance(item, h5py.Dataset) and item.ndim and not text:
+        array = isinstance(item, h5py.Dataset) and item.ndim
+        if array and item.attrs.get("MATLAB_class") != b"char":
             known[name] = item
 
     file = place.stack.enter_context(h5py.File(place.source, "r"))
@@ -835,12 +835,12 @@ def _arrow(place, ask):
     names = [x for x in schema.names if x not in index and x != ask.groups_key]
     lists = [name for name in names if _is_list(schema.field(name).type)]
     if ask.key is not None or len(lists) == 1:
-        names = [_pick(ask.key, lists)]
+        names, rows = [_pick(ask.key, lists)], ask.size or 2**10  # lists may be long
     else:
-        if ask.index is None and ask.groups_key != schema.names[0]:
+        if ask.index is None and ask.groups_key not in schema.names[:1]:
             _refuse_index(names, [])
-        names = names[bool(ask.index) :]
-    for batch in read(names, _height((1, len(names)), ask.size)):
+        names, rows = names[bool(ask.index) :], _height((1, len(names)), ask.size)
+    for batch in read(names, rows):
         step = _height(_arrow_rows(batch.slice(0, 1), names).shape, ask.size)
         for start in range(0, batch.num_rows, step):
             yield _arrow_rows(batch.slice(start, step), names)
