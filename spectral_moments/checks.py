@@ -229,7 +229,7 @@ def check_labels(
     labels = labels.astype(str) if labels.dtype == object else labels
     return np.unique(labels, return_inverse=True)[1]
 
-
+# %% ../nbs/90_checks.ipynb #90c00002
 def check_population(
     population: tuple | None,  # (inputs, features); None, also in either place: infinite
     shape: tuple,  # (P, Q)

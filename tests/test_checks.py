@@ -5,11 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from spectral_moments.checks import (
-    ArgumentError,
-    check_order,
-    check_random_state,
-)
+from spectral_moments.checks import ArgumentError, check_order, check_random_state
 
 
 def test_the_error_carries_the_name_of_the_argument():
@@ -22,17 +18,15 @@ def test_the_error_carries_the_name_of_the_argument():
 
 
 def test_random_state():
-    assert check_random_state(3).integers(1 << 30) == check_random_state(
-        np.int64(3)
-    ).integers(1 << 30)
+    one, same = check_random_state(3), check_random_state(np.int64(3))
+    assert one.integers(1 << 30) == same.integers(1 << 30)
     generator = np.random.default_rng(0)
     assert check_random_state(generator) is generator
     assert check_random_state().random() != check_random_state().random()
-    with pytest.raises(ArgumentError, match="random_state = -1"):
-        check_random_state(-1)
-    with pytest.raises(ArgumentError, match="random_state must be"):
-        check_random_state("seed")
-    with pytest.raises(
-        ArgumentError, match="None, an int or a numpy Generator, not a RandomS"
-    ):
-        check_random_state(np.random.RandomState(1))
+    for wrong, words in [
+        (-1, "random_state = -1"),
+        ("seed", "random_state must be None, an int or a numpy Generator, not a str"),
+        (np.random.RandomState(1), "a numpy Generator, not a RandomState"),
+    ]:
+        with pytest.raises(ArgumentError, match=words):
+            check_random_state(wrong)

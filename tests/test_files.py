@@ -6,6 +6,7 @@ import http.server
 import io
 import json
 import os
+import re
 import resource
 import signal
 import stat
@@ -443,14 +444,14 @@ LABELS = np.array([f"movie {i // 2}" for i in range(7)])
 
 
 def with_labels(path):
-    "A file with `PHI` and a label for each row, and the name of the labels."
-    name = path.name
-    if name.endswith((".csv", ".parquet")):
-        frame = pd.DataFrame(PHI).add_prefix("c")
-        frame.insert(3 if name.startswith("mid") else 0, "movie", LABELS)
-        frame.to_csv(path, index=False) if path.suffix == ".csv" else frame.to_parquet(path)
-        return "movie"
-    if path.suffix == ".npz":
+    "A file with `PHI` and a label for each row."
+    frame, numbers = pd.DataFrame(PHI).add_prefix("c"), np.arange(7) // 2
+    frame.insert(3 if path.name.startswith("mid") else 0, "movie", LABELS)
+    if path.suffix == ".csv":
+        frame.to_csv(path, index=False)
+    elif path.suffix == ".parquet":
+        frame.to_parquet(path)
+    elif path.suffix == ".npz":
         np.savez(path, x=PHI, movie=LABELS)
     elif path.suffix == ".arrow":
         arrow = pytest.importorskip("pyarrow")
@@ -458,38 +459,94 @@ def with_labels(path):
         with arrow.ipc.new_stream(str(path), table.schema) as writer:
             writer.write_table(table)
     elif path.suffix == ".mat":
-        savemat(path, {"x": PHI, "movie": np.arange(7.0) // 2})
+        savemat(path, {"x": PHI, "movie": numbers})
     elif path.suffix == ".safetensors":
         save = pytest.importorskip("safetensors.numpy").save_file
-        save({"x": PHI, "movie": np.arange(7) // 2}, path)
+        save({"x": PHI, "movie": numbers}, path)
     else:
         with h5py.File(path, "w") as file:
-            file["x"] = PHI
-            file["movie"] = LABELS.astype("S")
-    return "movie"
+            file["x"], file["movie"] = PHI, LABELS.astype("S")
+
+
+ENDINGS = "csv parquet npz arrow mat h5 nwb safetensors"
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["a.csv", "mid.csv", "a.parquet", "mid.parquet", "a.npz", "a.arrow", "a.mat", "a.h5"]
-    + ["a.nwb", "a.safetensors"],
+    "name", ["mid.csv", "mid.parquet", *map("a.{}".format, ENDINGS.split())]
 )
 def test_labels_become_groups(tmp_path, name):
-    path = tmp_path / name
-    key = dict(groups_key=with_labels(path))
-    named = name.endswith(("csv", "parquet", "arrow"))
-    found = load_recording(path, None if named else "x", **key)
+    path, labels = tmp_path / name, dict(groups_key="movie")
+    key = None if name.endswith(("csv", "parquet", "arrow")) else "x"
+    with_labels(path)
+    found = load_recording(path, key, **labels)
     np.testing.assert_array_equal(found.values, PHI)
     same = lambda x: np.asarray(x)[:, None] == np.asarray(x)
     np.testing.assert_array_equal(same(found.groups), same(LABELS))
     if not name.endswith("mat"):
-        parts = list(row_batches(path, None if named else "x", size=3, **key))
+        parts = list(row_batches(path, key, size=3, **labels))
         np.testing.assert_array_equal(np.concatenate(parts), PHI)
-    with pytest.raises(ValueError, match=f"{name}: .*(no array|among|no such|exist)"):
-        load_recording(path, None if named else "x", groups_key="film")
+    once = f"^{re.escape(str(path))}: [^/]*(no array|among) "  # the name, that is
+    with pytest.raises(ValueError, match=once):
+        load_recording(path, key, groups_key="film")
 
 
 # --- what numbers are not ----------------------------------------------------------------
+
+
+FRAME = pd.DataFrame([[1.5, 2, 3], [4, np.nan, 6], [7, 8, 9], [1, 2, 4]])
+NAMED = FRAME.set_axis(["a", "b", "c"], axis=1)
+
+
+def read(tmp_path, text, **options):
+    (tmp_path / "x.csv").write_text(text)
+    return load_matrix(tmp_path / "x.csv", **options)
+
+
+def test_tables_of_data_frames(tmp_path):
+    for frame, text, options in [
+        (FRAME, FRAME.to_csv(), dict(index=True)),
+        (FRAME, FRAME.to_csv(index=False), dict(header=True)),
+        (FRAME, FRAME.to_csv(index=False, header=False), {}),
+        (NAMED, NAMED.to_csv(), dict(index=True)),
+        (NAMED, NAMED.to_csv(index=False, na_rep="NULL"), {}),
+        (NAMED, NAMED.rename_axis("row").to_csv(na_rep="NA"), dict(index=True)),
+        (FRAME, FRAME.rename_axis("row").to_csv(), dict(index=True)),
+        (NAMED, NAMED.rename(index=str).add_prefix("x").to_csv(), dict(index=True)),
+        (FRAME, FRAME.to_csv(header=False), dict(index=True)),
+        (FRAME[[0]], FRAME[[0]].to_csv(), dict(index=True)),
+        (FRAME[[0]], FRAME[[0]].to_csv(index=False), dict(header=True)),
+        (NAMED[["b"]], NAMED[["b"]].to_csv(index=False), {}),
+    ]:
+        np.testing.assert_array_equal(read(tmp_path, text, **options), frame.to_numpy())
+        for choice in options:
+            with pytest.raises(ValueError, match=f"looks like an? {choice}.*{choice}=True"):
+                read(tmp_path, text)
+    assert read(tmp_path, FRAME.to_csv(index=False), header=False).shape == (5, 3)
+    assert read(tmp_path, NAMED.to_csv(), index=False).shape == (4, 4)
+
+
+def test_tables_of_other_programs(tmp_path):
+    nan = np.nan
+    for text, table in [
+        (",,\n1,2,3\n", [[nan, nan, nan], [1, 2, 3]]),
+        ("NA,nan\nNULL,null\n5,NaN\n", [[nan, nan], [nan, nan], [5, nan]]),
+        (",1.5,2\n3,4,5\n", [[nan, 1.5, 2], [3, 4, 5]]),
+        ('"a","b"\r\n"1", 2\r\n\r\n3,"4"\r\n', [[1, 2], [3, 4]]),
+        ("\ufeffa,b\n1,2\n", [[1, 2]]),
+        ("# a,b\n1e3,-inf\n", [[1000, -np.inf]]),
+        ("1_2,1_3\n4,5\n", [[4, 5]]),
+        ("0.0,1.0\n4,5\n", [[0, 1], [4, 5]]),
+        ("0,0\n.5,.1\n", [[0, 0], [0.5, 0.1]]),
+        ("3,1\n2,7\n", [[3, 1], [2, 7]]),
+        ("2,.5\n2,.7\n3,.9\n", [[2, 0.5], [2, 0.7], [3, 0.9]]),
+        ("9,8\n1,.5\n1,4\n", [[9, 8], [1, 0.5], [1, 4]]),
+    ]:
+        np.testing.assert_array_equal(read(tmp_path, text), table)
+    (tmp_path / "x.tsv").write_text("\t\n1\t2\n")
+    np.testing.assert_array_equal(load_matrix(tmp_path / "x.tsv"), [[nan, nan], [1, 2]])
+    for text in ('"","V1"\n"1",0.5\n"2",0.7\n', '"V1"\n"r1",0.5\n', "k,a\n1,5\n2,6\n3,7\n"):
+        with pytest.raises(ValueError, match="looks like an index"):
+            read(tmp_path, text)
 
 
 @pytest.mark.parametrize(
@@ -504,18 +561,11 @@ def test_labels_become_groups(tmp_path, name):
     ],
 )
 def test_names_in_digits_are_asked_about(tmp_path, text, option):
-    (tmp_path / "x.csv").write_text(text)
     with pytest.raises(ArgumentError, match=f"x.csv: .*{option}=True") as caught:
-        load_matrix(tmp_path / "x.csv")
+        read(tmp_path, text)
     assert caught.value.argument == option
-    both = [load_matrix(tmp_path / "x.csv", **{option: value}) for value in (True, False)]
+    both = [read(tmp_path, text, **{option: value}) for value in (True, False)]
     assert both[1].shape[option == "index"] == both[0].shape[option == "index"] + 1
-
-
-def test_tables_that_need_no_question(tmp_path):
-    for text in ("0,0\n.5,.1\n", "3,1\n2,7\n", "2,.5\n2,.7\n3,.9\n", "9,8\n1,.5\n1,4\n"):
-        (tmp_path / "x.csv").write_text(text)
-        assert load_matrix(tmp_path / "x.csv").shape == (text.count("\n"), 2)
 
 
 def test_an_id_in_a_parquet_file(tmp_path):
@@ -840,6 +890,3 @@ def test_batches_take_the_memory_of_a_batch(tmp_path):
             assert part.nbytes <= BATCH
 
     assert peak_memory(read) < 3 * BATCH + 2**20
-
-
-# --- random damage ------------------------------------------------------------------------

@@ -10,6 +10,8 @@ from conftest import ROOT, python
 
 import spectral_moments
 
+FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
 
 def test_estimators_need_neither_torch_nor_matplotlib():
     code = (
@@ -51,27 +53,18 @@ def test_public_names():
 
 def test_readme():
     "Every Python block of the README runs, in one namespace, and prints what it says."
-    blocks = re.findall(
-        r"```python\n(.*?)```", (ROOT / "README.md").read_text(), flags=re.S
-    )
-    assert blocks
-    examples = doctest.DocTestParser().get_doctest(
-        "\n".join(blocks), {}, "README", "README.md", 0
-    )
+    text = (ROOT / "README.md").read_text()
+    code = "\n".join(re.findall(r"```python\n(.*?)```", text, flags=re.S))
+    examples = doctest.DocTestParser().get_doctest(code, {}, "README", "README.md", 0)
     assert examples.examples
-    runner = doctest.DocTestRunner(
-        optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    )
-    assert runner.run(examples).failed == 0
+    assert doctest.DocTestRunner(optionflags=FLAGS).run(examples).failed == 0
 
 
 @pytest.mark.parametrize("name", spectral_moments.__all__)
 def test_examples(name):
     "The examples of a public name print what they say."
-
     names = {"sm": spectral_moments, "np": np}
-    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
-    runner = doctest.DocTestRunner(optionflags=flags)
+    runner = doctest.DocTestRunner(optionflags=FLAGS)
     thing = getattr(spectral_moments, name)
     for found in doctest.DocTestFinder(recurse=False).find(thing, name, globs=names):
         assert runner.run(found).failed == 0

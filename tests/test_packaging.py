@@ -80,9 +80,8 @@ def test_wheel_has_the_modules_and_nothing_else(built):
     (wheel,) = built.glob("*.whl")
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}
-        metadata = archive.read(
-            next(n for n in archive.namelist() if n.endswith("METADATA"))
-        )
+        inside = next(n for n in archive.namelist() if n.endswith("METADATA"))
+        metadata = archive.read(inside)
     assert names == modules()
     assert b"Requires-Dist: numpy" in metadata
     assert b"License-Expression: Apache-2.0" in metadata
@@ -104,11 +103,7 @@ def test_metadata_are_accepted_by_an_index(built):
         assert about.description_content_type.startswith("text/markdown")
         assert about.description.startswith("# spectral_moments\n")
         assert str(about.version) == version() and about.summary
-        assert about.project_urls and set(about.provides_extra) >= {
-            "plot",
-            "torch",
-            "bench",
-        }
+        assert about.project_urls and {*about.provides_extra} >= {"plot", "torch", "bench"}
 
 
 def version():
@@ -191,11 +186,8 @@ def test_the_extra_for_tests_has_what_they_import():
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
             names = [a.name for a in node.names] if isinstance(node, ast.Import) else []
             names += [node.module] if isinstance(node, ast.ImportFrom) else []
-            for name in {name.partition(".")[0] for name in names}:
-                assert name in sys.stdlib_module_names or name.lower() in known, (
-                    path,
-                    name,
-                )
+            foreign = {name.partition(".")[0] for name in names} - sys.stdlib_module_names
+            assert {name.lower() for name in foreign} <= known, (path, foreign)
 
 
 def test_paper_cites_what_there_is():

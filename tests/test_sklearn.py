@@ -59,13 +59,10 @@ def test_xarray_by_the_names_of_its_dimensions():
     data = normal((3, 10, 8))
     named = xarray.DataArray(data, dims=("repeat", "stimulus", "neuron"))
     for order in (("repeat", "stimulus", "neuron"), ("neuron", "repeat", "stimulus")):
-        found = sm.from_xarray(
-            named.transpose(*order), dims=("repeat", "stimulus", "neuron")
-        )
+        found = sm.from_xarray(named.transpose(*order), ("repeat", "stimulus", "neuron"))
         np.testing.assert_array_equal(found, data)
-    np.testing.assert_array_equal(
-        sm.from_xarray(named[0], ["neuron", "stimulus"]), data[0].T
-    )
+    found = sm.from_xarray(named[0], ["neuron", "stimulus"])
+    np.testing.assert_array_equal(found, data[0].T)
     lazy = sm.from_xarray(named.chunk(), ("repeat", "stimulus", "neuron"))
     assert type(lazy).__module__.startswith("dask")
     for dims, words in [

@@ -20,12 +20,11 @@ import re
 import signal
 import sys
 import time
-import warnings
 import zipfile
 from itertools import chain, zip_longest
 from pathlib import Path
 
-from .. import __version__
+import spectral_moments as sm  # loads what is used, and nothing before
 
 # %% ../../nbs/27_command_line.ipynb #96d36b5c
 def _population(text):
@@ -39,16 +38,16 @@ def _population(text):
 
 def _law(text):
     "A law of noise: poisson, binomial:N or a variance."
-    name, colon, draws = text.lower().partition(":")
-    if name == "poisson" and not colon:
-        return name
+    name, _, draws = text.lower().partition(":")
+    if text.lower() == "poisson":
+        return "poisson"
     try:
         return ("binomial", int(draws)) if name == "binomial" else float(text)
     except ValueError:
         known = "neither 'poisson', 'binomial:N' nor a variance"
         raise argparse.ArgumentTypeError(f"{text!r} is {known}") from None
 
-
+# %% ../../nbs/27_command_line.ipynb #27c00001
 _SWITCH = argparse.BooleanOptionalAction  # --center and --no-center
 _SIZES = "how many there are in all: a number, 'all' if all were measured, or 'inf'"
 OPTIONS = {  # argument of the library: (flag, options of argparse)
@@ -87,58 +86,70 @@ SIMULATION = {
     "random_state": OPTIONS["random_state"],
 }
 
-
-def _add(parser, table, names=None):
-    "Add options of a table to a parser."
-    for name in names or table:
-        flag, options = table[name]
-        parser.add_argument(flag, dest=name, **options)
-
-
+# %% ../../nbs/27_command_line.ipynb #27c00003
 def make_parser() -> argparse.ArgumentParser:
     "The parser of the command line."
     parser = argparse.ArgumentParser(
         prog="spectral-moments",
         description="Unbiased spectral moments of the operator behind a matrix.",
     )
-    parser.add_argument("--version", action="version", version=f"%(prog)s {__version__}")
+    version = f"%(prog)s {sm.__version__}"
+    parser.add_argument("--version", action="version", version=version)
     commands = parser.add_subparsers(dest="command", required=True)
-    known = "a file, a pattern such as 'shard-*.npy', a URL, or - for the standard input"
     flag = dict(action="store_true")
-    for name, number, about in (
-        ("estimate", "+", "moments and dimension of one file, or of several trials"),
-        ("align", 2, "how alike two systems see the same inputs"),
-        ("report", "+", "all about a recording, or several compared, on one page"),
-    ):
-        command = commands.add_parser(name, help=about)
-        command.add_argument("files", nargs=number, metavar="FILE", help=known)
-        command.add_argument("--trials", help="files, or a first axis, are trials", **flag)
-        _add(command, READING)
-        _add(command, OPTIONS, ALIGNED if name == "align" else None)
-        if name == "report":
-            command.add_argument("-o", "--output", default="report.html", metavar="PAGE")
-            shared = dict(choices=["inputs", "features"], help="what several files share")
-            command.add_argument("--paired", **shared)
-            continue
-        command.add_argument("--json", help="print JSON instead of text", **flag)
-        if name == "align":
-            command.add_argument("--shared-features", help="columns are paired", **flag)
-            continue
-        command.add_argument("--shards", help="files are parts of the inputs", **flag)
-        command.add_argument("--verbose", help="lines of progress", **flag)
-        command.add_argument("--dimension", help="print the dimension only", **flag)
-        command.add_argument("--stream", help="read a few rows at a time", **flag)
-        command.add_argument("--checkpoint", metavar="FILE", help="to go on from there")
-        command.add_argument("--plot", metavar="PICTURE", help=".png, .pdf or .svg")
+
+    about = "moments and dimension of one file, or of several trials"
+    estimate = commands.add_parser("estimate", help=about)
+    _add_reading(estimate, "+", OPTIONS)
+    estimate.add_argument("--json", help="print JSON instead of text", **flag)
+    estimate.add_argument("--shards", help="files are parts of the inputs", **flag)
+    estimate.add_argument("--verbose", help="lines of progress", **flag)
+    estimate.add_argument("--dimension", help="print the dimension only", **flag)
+    estimate.add_argument("--stream", help="read a few rows at a time", **flag)
+    estimate.add_argument("--checkpoint", metavar="FILE", help="to go on from there")
+    estimate.add_argument("--plot", metavar="PICTURE", help=".png, .pdf or .svg")
+    estimate.set_defaults(run=_estimate)
+
+    align = commands.add_parser("align", help="how alike two systems see the same inputs")
+    _add_reading(align, 2, ALIGNED)
+    align.add_argument("--json", help="print JSON instead of text", **flag)
+    align.add_argument("--shared-features", help="columns are paired", **flag)
+    align.set_defaults(run=_align)
+
+    about = "all about a recording, or several compared, on one page"
+    report = commands.add_parser("report", help=about)
+    _add_reading(report, "+", OPTIONS)
+    report.add_argument("-o", "--output", default="report.html", metavar="PAGE")
+    shared = dict(choices=["inputs", "features"], help="what several files share")
+    report.add_argument("--paired", **shared)
+    report.set_defaults(run=_report)
+
     simulate = commands.add_parser("simulate", help="a matrix with known moments")
     simulate.add_argument("process", choices=["rbf", "linear"])
     simulate.add_argument("output", metavar="OUT.npy", help="file to write")
     _add(simulate, SIMULATION)
+    simulate.set_defaults(run=_simulate)
     return parser
 
+
+def _add(parser, table):
+    "Add the options of a table to a parser."
+    for name, (flag, options) in table.items():
+        parser.add_argument(flag, dest=name, **options)
+
+
+def _add_reading(parser, number, names):
+    "Add files, how they are read, and options of the library."
+    known = "a file, a pattern such as 'shard-*.npy', a URL, or - for the standard input"
+    parser.add_argument("files", nargs=number, metavar="FILE", help=known)
+    trials = dict(action="store_true", help="files, or a first axis, are trials")
+    parser.add_argument("--trials", **trials)
+    _add(parser, READING | {name: OPTIONS[name] for name in names})
+    parser.set_defaults(repeats=False, verbose=False)
+
 # %% ../../nbs/27_command_line.ipynb #61dc9119
-def _expanded(arguments):
-    "The names of the files, patterns replaced by what fits them."
+def _expand(arguments):
+    "Replace patterns by the files that fit them, and see what several files are."
     found = []
     for name in arguments.files:
         if "://" in name or not set("*?[") & set(name) or os.path.exists(name):
@@ -154,7 +165,8 @@ def _expanded(arguments):
             "files: pass --shards if they are parts of the inputs of one matrix, or "
             "--trials if they are repeats of it"
         )
-    return found
+    arguments.files = found
+    arguments.repeats = arguments.trials and len(found) > 1 and not arguments.shards
 
 
 def _opened(arguments):
@@ -170,51 +182,38 @@ def _opened(arguments):
 
 def _names(arguments):
     "What messages call the files."
-    return ["standard input" if path == "-" else path for path in arguments.files]
-
-
-def _repeats(arguments):
-    "Whether each file is one trial."
-    others = arguments.command != "estimate" or arguments.shards
-    return arguments.trials and len(arguments.files) > 1 and not others
+    files = getattr(arguments, "files", [])
+    return ["standard input" if path == "-" else path for path in files]
 
 # %% ../../nbs/27_command_line.ipynb #53ce1fb5
+def _loaded(arguments):
+    "The recordings in the files."
+    reading = {name: getattr(arguments, name) for name in READING}
+    found = [sm.load_recording(path, **reading) for path in _opened(arguments)]
+    for name, one in zip(_names(arguments), found):
+        _check_axes(name, one.values.shape, arguments)
+    return found
+
+
 def _check_axes(name, shape, arguments):
     "Refuse an array that has not the axes it must have."
-    wanted = 3 if arguments.trials and not _repeats(arguments) else 2
+    wanted = 3 if arguments.trials and not arguments.repeats else 2
     if len(shape) != wanted:
         hint = "must have two axes, inputs and features; --trials are a first of three"
         hint = hint if wanted == 2 else "is one matrix; leave out --trials"
         raise ValueError(f"{name}: has an array of shape {tuple(shape)}, and {hint}")
 
 
-def _reading(arguments):
-    "How files are read."
-    return {name: getattr(arguments, name) for name in READING}
-
-
-def _loaded(arguments):
-    "The arrays of the files, with the labels of their rows."
-    from spectral_moments.io.files import load_recording
-
-    found = [load_recording(path, **_reading(arguments)) for path in _opened(arguments)]
-    for name, one in zip(_names(arguments), found):
-        _check_axes(name, one.values.shape, arguments)
-    return found
-
-
 def _together(recordings, arguments):
-    "One matrix, parts of one, or trials of it; and the labels of its rows."
+    "One matrix, parts of one, or trials of it, with the labels of its rows."
     import numpy as np
 
-    from spectral_moments.io.files import shards
-
     labels, values = recordings[0].groups, [one.values for one in recordings]
-    if arguments.shards:
-        if labels is not None:
-            labels = np.concatenate([one.groups for one in recordings])
-        return shards(values), labels
-    return _stacked(values), labels
+    if not arguments.shards:
+        return sm.Recording(_stacked(values), labels)
+    if labels is not None:
+        labels = np.concatenate([one.groups for one in recordings])
+    return sm.Recording(sm.shards(values), labels)
 
 
 def _stacked(arrays):
@@ -225,13 +224,21 @@ def _stacked(arrays):
         raise ValueError("files have different shapes; trials have one shape")
     return np.stack(arrays) if len(arrays) > 1 else arrays[0]
 
+# %% ../../nbs/27_command_line.ipynb #27c00005
+def _options(arguments):
+    "What was given of the options of the library."
+    found = {}
+    for name, (_, about) in OPTIONS.items():
+        value = getattr(arguments, name, None)
+        if value is not None:
+            found[name] = _listed(value, name) if about.get("metavar") == "FILE" else value
+    return found
+
 
 def _listed(path, name):
     "Labels or weights from a file: a .npy array, or a line each."
-    from spectral_moments.io.files import load_matrix
-
     if Path(path).suffix.lower() == ".npy":
-        array = load_matrix(path)
+        array = sm.load_matrix(path)
         return array.reshape(-1) if max(array.shape, default=0) == array.size else array
     try:
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
@@ -242,25 +249,22 @@ def _listed(path, name):
         raise ValueError(f"{path}: the {name} cannot be read ({reason})") from None
 
 
-def _options(arguments):
-    "What was given of the options of the library."
-    found = {}
-    for name, (_, about) in OPTIONS.items():
-        value = getattr(arguments, name, None)
-        if value is not None:
-            found[name] = _listed(value, name) if about.get("metavar") == "FILE" else value
-    return found
+def _fill_population(options, recordings):
+    "What was measured, in the place of 0."
+    if 0 in options.get("population", ()):
+        shapes = {one.values.shape[-2:] for one in recordings}
+        if len(shapes) > 1:
+            raise ValueError(
+                "--population: files of different shapes; give numbers, not all"
+            )
+        sizes = zip(options["population"], *shapes)
+        options["population"] = tuple(seen if n == 0 else n for n, seen in sizes)
 
 # %% ../../nbs/27_command_line.ipynb #92bc58b3
-_EVERY = 30.0  # seconds between two checkpoints
-
-
 def _batches(arguments):
     "Batches of rows of the file, of its parts, or of several files as trials."
-    from spectral_moments.io.files import row_batches
-
-    opened, reading = _opened(arguments), _reading(arguments)
-    each = [row_batches(path, **reading) for path in opened]
+    reading = {name: getattr(arguments, name) for name in READING}
+    each = [sm.row_batches(path, **reading) for path in _opened(arguments)]
     each = [chain.from_iterable(each)] if arguments.shards else each
     for parts in zip_longest(*each):
         if any(part is None for part in parts):
@@ -273,12 +277,12 @@ def _labels(arguments, groups):
     "Labels of all rows, whose groups follow each other; None if there are none."
     import numpy as np
 
-    from spectral_moments.io.files import Ask, load_labels
+    from spectral_moments.io.files import load_labels
 
-    ask = Ask(groups_key=arguments.groups_key)
     if arguments.groups_key is not None:
         paths = arguments.files if arguments.shards else arguments.files[:1]
-        groups = np.concatenate([load_labels(path, ask) for path in paths])
+        each = [load_labels(path, arguments.groups_key) for path in paths]
+        groups = np.concatenate(each)
     if groups is None:
         return None
     groups = np.asarray(groups)
@@ -379,48 +383,67 @@ def _locked(path):
         yield
 
 # %% ../../nbs/27_command_line.ipynb #3b59c783
+_EVERY = 30.0  # seconds between two checkpoints
+
+
+def _resumed(path, about, first):
+    "The stream in a checkpoint and its digest, if its options are these; or a new one."
+    from spectral_moments.engine.stream import origin_of
+
+    if not path or not os.path.exists(path):
+        options = dict(center=about["center"], random_state=about["seed"])
+        origin = origin_of(first)
+        return sm.Stream(about["features"], about["n_max"], origin=origin, **options), None
+    stream = sm.Stream.load(path)
+    try:
+        with zipfile.ZipFile(path) as archive:
+            known = dict(json.loads(archive.comment))
+        digest = known.pop("digest")
+    except (ValueError, TypeError, KeyError):
+        raise ValueError(f"{path}: is not a checkpoint of this command") from None
+    other = [name for name in about if known.get(name) != about[name]]
+    if other:
+        message = f"is a checkpoint with other {', '.join(other)}; give another file"
+        raise ValueError(f"{path}: {message}")
+    return stream, digest
+
+
+def _save(path, stream, about):
+    "Write a checkpoint, completely or not at all."
+    from spectral_moments.io.files import atomic_write
+
+    content = io.BytesIO()
+    stream.save(content)
+    with zipfile.ZipFile(content, "a") as archive:
+        archive.comment = json.dumps(about).encode()
+    with atomic_write(path, follow=False) as file:
+        file.write(content.getbuffer())
+
+
+class _Seen:
+    "A digest of rows and of their labels."
+
+    def __init__(self):
+        self.rows, self.labels = hashlib.sha256(), hashlib.sha256()
+
+    def update(self, batch, groups):
+        "The digest with further rows."
+        import numpy as np
+
+        self.rows.update(np.moveaxis(batch, -2, 0).tobytes())
+        for label in () if groups is None else groups:
+            self.labels.update(f"{label}\n".encode())
+        return self.rows.hexdigest() + self.labels.hexdigest()
+
+# %% ../../nbs/27_command_line.ipynb #27c00007
 class _Kept:
     "A stream with its checkpoint: the rows it has seen are known by their digest."
 
     def __init__(self, path, about, first):
-        from spectral_moments.engine.stream import Stream, origin_of
-
-        self.path, self.about, self.known, self.failure = path, about, None, None
-        self.hashes, self.saved = (hashlib.sha256(), hashlib.sha256()), time.monotonic()
-        if not path or not os.path.exists(path):
-            options = dict(center=about["center"], random_state=about["seed"])
-            options["origin"] = origin_of(first)
-            self.stream = Stream(about["features"], about["n_max"], **options)
-        else:
-            self.stream = Stream.load(path)
-            self.known = self._compared()
-        self.rows, self.marks = self.stream.n_rows, {}
-
-    def _compared(self):
-        "The digest in a checkpoint, if its options are these."
-        try:
-            with zipfile.ZipFile(self.path) as archive:
-                known = dict(json.loads(archive.comment))
-            digest = known.pop("digest")
-        except (ValueError, TypeError, KeyError):
-            raise ValueError(f"{self.path}: is not a checkpoint of this command") from None
-        other = [name for name in self.about if known.get(name) != self.about[name]]
-        if other:
-            message = f"is a checkpoint with other {', '.join(other)}; give another file"
-            raise ValueError(f"{self.path}: {message}")
-        return digest
-
-    def _hashed(self, batch, groups):
-        "The digest with further rows and labels, whatever batches they come in."
-        if not self.path:
-            return None
-        import numpy as np
-
-        rows, labels = self.hashes
-        groups = [] if groups is None else groups
-        rows.update(np.moveaxis(batch, -2, 0).tobytes())
-        labels.update("".join(f"{x}\n" for x in groups).encode())
-        return rows.hexdigest() + labels.hexdigest()
+        self.path, self.about, self.failure = path, about, None
+        self.stream, self.known = _resumed(path, about, first)
+        self.rows, self.digests = self.stream.n_rows, {}  # by numbers of rows
+        self.seen, self.saved = _Seen(), time.monotonic()
 
     def unseen(self, batches, labels):
         "The rows after those that the checkpoint has, if those are the same."
@@ -429,7 +452,7 @@ class _Kept:
             number = min(left, batch.shape[-2])
             if number:
                 mine = None if labels is None else labels[start : start + number]
-                digest = self._hashed(batch[..., :number, :], mine)
+                digest = self.seen.update(batch[..., :number, :], mine)
                 left, start = left - number, start + number
                 if not left and digest != self.known:
                     raise ValueError(
@@ -447,26 +470,20 @@ class _Kept:
     def update(self, batch, groups):
         "Take in further rows."
         rows = self.stream.n_rows
-        self.marks[rows + batch.shape[-2]] = self._hashed(batch, groups)
+        if self.path:
+            self.digests[rows + batch.shape[-2]] = self.seen.update(batch, groups)
         self.stream.update(batch, **({} if groups is None else dict(groups=groups)))
-        self.marks.pop(rows, None)
-        if self.path and time.monotonic() > self.saved + _EVERY:
+        self.digests.pop(rows, None)
+        if time.monotonic() > self.saved + _EVERY:
             self.save()
 
     def save(self):
-        "Write the checkpoint, completely or not at all; a failure is kept for the end."
-        from spectral_moments.io.files import atomic_write
-
-        if not self.path or self.stream.n_rows not in self.marks:
+        "Write the checkpoint; a failure is kept for the end."
+        digest = self.digests.get(self.stream.n_rows)
+        if digest is None:
             return
-        about = self.about | dict(digest=self.marks[self.stream.n_rows])
-        content = io.BytesIO()
-        self.stream.save(content)
-        with zipfile.ZipFile(content, "a") as archive:
-            archive.comment = json.dumps(about).encode()
         try:
-            with atomic_write(self.path, follow=False) as file:
-                file.write(content.getbuffer())
+            _save(self.path, self.stream, self.about | dict(digest=digest))
             self.failure = None
         except OSError as error:
             reason = error.strerror or error
@@ -482,19 +499,15 @@ def _estimate(arguments):
         _check_plot(arguments.plot)
     if arguments.verbose:
         logging.basicConfig(level=logging.INFO, format="%(message)s")
-    arguments.files = _expanded(arguments)
+    _expand(arguments)
     options, data, failure = _options(arguments), None, None
     n_max = options.pop("n_max", _usual(arguments))
     if arguments.stream:
-        with _about(arguments):
-            result, failure = _streamed(arguments, n_max, options)
+        result, failure = _streamed(arguments, n_max, options)
     else:
-        recordings = _loaded(arguments)
-        with _about(arguments):
-            data, labels = _together(recordings, arguments)
-            if labels is not None:
-                options["groups"] = labels
-            result = _at_once(data, n_max, options, _shown(arguments))
+        data = _together(_loaded(arguments), arguments)
+        _fill_population(options, [data])
+        result = sm.estimate(data, n_max, progress=_shown(arguments), **options)
     try:
         _print(_answered(result, arguments))
     finally:
@@ -516,16 +529,6 @@ def _usual(arguments):
     return min(3, highest_order(arguments.center, False, bool(grouped)))
 
 
-def _at_once(data, n_max, options, progress):
-    "The estimate of what is in memory, or read by rows."
-    from spectral_moments.estimation import estimate
-
-    if "population" in options:
-        sizes = zip(options["population"], data.shape[-2:])
-        options["population"] = tuple(seen if n == 0 else n for n, seen in sizes)
-    return estimate(data, n_max, progress=progress, **options)
-
-
 def _answered(result, arguments):
     "The answer as text or JSON."
     if not arguments.dimension:
@@ -537,79 +540,50 @@ def _answered(result, arguments):
     notes = [f"- {note}" for note in result.notes]
     return "\n".join([f"dimension {result.dimension()}", *notes])
 
-
-@contextlib.contextmanager
-def _about(arguments):
-    "What is wrong with the data, in one line that begins with the names of the files."
-    names = _names(arguments)
-    known = (f"{name}: " for name in [*names, getattr(arguments, "checkpoint", None)])
-    try:
-        yield
-    except (ValueError, TypeError) as error:
-        if str(error).startswith(("files ", "--", *known)):
-            raise
-        named = ValueError(f"{', '.join(names)}: {error}")
-        named.argument = getattr(error, "argument", None)
-        raise named from None
-
 # %% ../../nbs/27_command_line.ipynb #7dbddfa6
 def _align(arguments):
     "Carry out `spectral-moments align`."
-    from spectral_moments.similarity import alignments
-
     first, second = _names(arguments)
     second += " (again)" if second == first else ""
-    one, two = _loaded(arguments)
-    systems = {first: one.values, second: two.values}
+    systems = dict(zip((first, second), _loaded(arguments)))
     options = _options(arguments) | dict(shared_features=arguments.shared_features)
-    if one.groups is not None:
-        options["groups"] = one.groups
-    result = alignments(systems, **options)[first, second]
+    result = sm.alignments(systems, **options)[first, second]
     _print(json.dumps(result.to_dict(), indent=1) if arguments.json else str(result))
 
 # %% ../../nbs/27_command_line.ipynb #d5367aed
 def _report(arguments):
     "Carry out `spectral-moments report`."
-    from spectral_moments.io.report import report
-
     if not Path(arguments.output).parent.is_dir():
         raise ValueError(f"{arguments.output}: there is no such folder")
     found, options, names = _loaded(arguments), _options(arguments), _names(arguments)
-    arrays = [x.values if x.groups is None else x for x in found]
+    _fill_population(options, found)
     short = [Path(name).name for name in names]
     if len({*short}) < len(short):
         short = [f"{name} ({k})" for k, name in enumerate(names, 1)]
-    if 0 in options.get("population", ()):
-        shapes = {one.values.shape[-2:] for one in found}
-        if len(shapes) > 1:
-            raise ValueError(
-                "--population: files of different shapes; give numbers, not all"
-            )
-        sizes = zip(options["population"], *shapes)
-        options["population"] = tuple(seen if n == 0 else n for n, seen in sizes)
-    title = short[0] if len(short) == 1 else "Report"
-    terminal = sys.stderr is not None and sys.stderr.isatty()
-    bar = terminal and importlib.util.find_spec("tqdm") is not None
-    options |= dict(title=title, paired=arguments.paired, progress=bar)
-    with _about(arguments):
-        _print(report(dict(zip(short, arrays)), arguments.output, **options))
+    options |= dict(paired=arguments.paired, progress=_shown(arguments))
+    _print(sm.report(dict(zip(short, found)), arguments.output, **options))
 
 # %% ../../nbs/27_command_line.ipynb #e5e15c22
-def _in_flags(error, arguments):
-    "What the library says of an argument, in the words of the command line."
-    tables = SIMULATION if arguments.command == "simulate" else READING | OPTIONS
-    words = {name: flag for name, (flag, _) in tables.items()} | {"phi": "the array"}
-    words |= {"shared_features": "--shared-features", "kernel_cov": "--scale"}
-    words["paired"] = "--paired"
-    name = getattr(error, "argument", None)
-    if name not in words:
-        return str(error)
-    text = str(error).replace(f"{name}=True", words[name])
-    text = text.replace(f"{name}=False", words[name].replace("--", "--no-", 1))
-    text = re.sub(r"\bgroups_key=?", "--groups-key", text)
-    if name in READING:  # words that mean something else too
-        return text.replace(f"{name}=", words[name])
-    return re.sub(rf"(?<![\w-]){name}\b", words[name], text)
+_FLAGS = {name: flag for name, (flag, _) in (READING | OPTIONS | SIMULATION).items()}
+_FLAGS |= {"phi": "the array", "kernel_cov": "--scale", "paired": "--paired"}
+_FLAGS["shared_features"] = "--shared-features"
+
+
+def _reason(error, arguments):
+    "What is wrong: an argument by its flag, after the names of the files."
+    name, text = getattr(error, "argument", None), str(error)
+    flag, names = _FLAGS.get(name, name), _names(arguments)
+    if name in _FLAGS:
+        text = text.replace(f"{name}=True", flag)
+        text = text.replace(f"{name}=False", flag.replace("--", "--no-", 1))
+        text = re.sub(r"\bgroups_key=?", "--groups-key", text)
+        if name in READING:  # words that mean something else too
+            text = text.replace(f"{name}=", flag)
+        else:
+            text = re.sub(rf"(?<![\w-]){name}\b", flag, text)
+    if name and names and not any(file in text for file in names):
+        text = f"{', '.join(names)}: {text}"
+    return text
 
 # %% ../../nbs/27_command_line.ipynb #a4e613e8
 def _check_plot(path):
@@ -628,18 +602,16 @@ def _check_plot(path):
 
 def _plot(result, data, arguments):
     "Draw into a file, whatever display there is: moments, or dimensions of random parts."
+    from matplotlib.figure import Figure
+
     from spectral_moments.io.files import atomic_write
 
     path = Path(arguments.plot)
     try:
-        from matplotlib.figure import Figure
-
         ax = Figure(figsize=(5, 3.6), layout="constrained").subplots()
-        if arguments.dimension and data is not None and min(data.shape[-2:]) >= 40:
-            from spectral_moments.spectrum.submatrices import dimension_sweep
-
+        if arguments.dimension and data and min(data.values.shape[-2:]) >= 40:
             options = dict(center=arguments.center, random_state=arguments.random_state)
-            dimension_sweep(data, n_draws=20, **options).plot(ax)
+            sm.dimension_sweep(data.values, n_draws=20, **options).plot(ax)
         else:
             result.plot(ax)
         with atomic_write(path) as file:
@@ -653,7 +625,6 @@ def _simulate(arguments):
     "Carry out `spectral-moments simulate`."
     import numpy as np
 
-    import spectral_moments as sm
     from spectral_moments.io.files import atomic_write
 
     given = arguments
@@ -721,21 +692,19 @@ def _fill_gaps():
             os.open(os.devnull, os.O_RDWR)  # takes the lowest free number
 
 # %% ../../nbs/27_command_line.ipynb #9f4320a0
+NO_ANSWER = 4  # the exit code if the data do not tell the dimension
+
+
 def _answer(argv):
     "The exit code, after the answer or the reason was printed."
     arguments = make_parser().parse_args(argv)
     try:
-        from spectral_moments.results import EstimateWarning
-
-        warnings.simplefilter("ignore", EstimateWarning)  # printed with the result
-        commands = {"estimate": _estimate, "align": _align, "simulate": _simulate}
-        commands["report"] = _report
-        return commands[arguments.command](arguments) or 0
+        return arguments.run(arguments) or 0
     except MemoryError as error:
         _complain(str(error) or "needs more memory than there is")
         return 2
     except (ValueError, TypeError, OSError, ImportError) as error:
-        _complain(_in_flags(error, arguments))
+        _complain(_reason(error, arguments))
         return 2
     except _Unwritten as error:
         _complain(error)
@@ -748,9 +717,6 @@ def _answer(argv):
     except Exception as error:
         _complain(f"a fault of the program, please report it: {error!r}")
         return 3
-
-
-NO_ANSWER = 4  # the exit code if the data do not tell the dimension
 
 # %% ../../nbs/27_command_line.ipynb #ec2dc076
 class _Terminated(KeyboardInterrupt):
@@ -780,7 +746,7 @@ def main(
     "Entry point of the command `spectral-moments`."
     _fill_gaps()
     try:
-        with _terminable(), warnings.catch_warnings():
+        with _terminable():
             code, stop = _answer(argv), None
     except SystemExit as error:  # after --help, or for bad arguments
         code, stop = error.code, error

@@ -32,15 +32,16 @@ def number(
         x = x if isinstance(x, str) else str(x)
         return {"nan": "–", "inf": "∞", "-inf": "−∞"}.get(x, x)
     mantissa, power = f"{x:.{digits - 1}e}".split("e")
-    whole = -4 < int(power) < 6
-    if whole:
+    plain = -4 < int(power) < 6
+    if plain:
         places = max(0, digits - 1 - int(power))
         mantissa = f"{float(f'{x:.{digits}g}'):.{places}f}"
     if trim and "." in mantissa:
         mantissa = mantissa.rstrip("0").rstrip(".")
-    raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
-    text = mantissa if whole else f"{mantissa} × 10{raised}"
-    return text.replace("1 × ", "" if trim else "1 × ").replace("-", "−")
+    if not plain:
+        raised = str(int(power)).translate(str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹"))
+        mantissa = f"10{raised}" if trim and mantissa == "1" else f"{mantissa} × 10{raised}"
+    return mantissa.replace("-", "−")
 
 # %% ../../nbs/45_pages.ipynb #44r5d87d
 class Ruler(NamedTuple):
@@ -207,7 +208,7 @@ def section(
     inside = "".join(f"<div>{column}</div>" for column in columns if column)
     return f'<section><h2>{title}</h2><div class="columns">{inside}</div></section>'
 
-
+# %% ../../nbs/45_pages.ipynb #45p00002
 def part(
     title: str,  # of the part
     shown: Shown,  # what it shows
