@@ -253,6 +253,13 @@ def test_errors(bad, arguments, message, capsys):
     assert captured.out == ""
 
 
+def test_labels_are_of_one_kind(capsys):
+    labels = ["--groups", "a.txt", "--groups-key", "movie"]
+    with pytest.raises(SystemExit):
+        main(["estimate", "phi.npy", *labels])
+    assert "not allowed with argument --groups" in capsys.readouterr().err
+
+
 def test_parser(tmp_path, capsys):
     assert main(["simulate", "linear", str(tmp_path / "out.csv")]) == 2
     assert "out.csv: the ending must be .npy" in capsys.readouterr().err

@@ -102,7 +102,8 @@ def make_parser() -> argparse.ArgumentParser:
     estimate = commands.add_parser("estimate", help=about)
     _add_reading(estimate, "+", OPTIONS)
     estimate.add_argument("--json", help="print JSON instead of text", **flag)
-    estimate.add_argument("--shards", help="files are parts of the inputs", **flag)
+    about = "files, or those of a pattern such as 'shard-*.npy', are parts of the inputs"
+    estimate.add_argument("--shards", help=about, **flag)
     estimate.add_argument("--verbose", help="lines of progress", **flag)
     estimate.add_argument("--dimension", help="print the dimension only", **flag)
     estimate.add_argument("--stream", help="read a few rows at a time", **flag)
@@ -140,11 +141,14 @@ def _add(parser, table):
 
 def _add_reading(parser, number, names):
     "Add files, how they are read, and options of the library."
-    known = "a file, a pattern such as 'shard-*.npy', a URL, or - for the standard input"
+    known = "a file, a URL, or - for the standard input"
     parser.add_argument("files", nargs=number, metavar="FILE", help=known)
     trials = dict(action="store_true", help="files, or a first axis, are trials")
     parser.add_argument("--trials", **trials)
-    _add(parser, READING | {name: OPTIONS[name] for name in names})
+    table = READING | {name: OPTIONS[name] for name in names}
+    labels = ("groups", "groups_key")
+    _add(parser.add_mutually_exclusive_group(), {name: table.pop(name) for name in labels})
+    _add(parser, table)
     parser.set_defaults(repeats=False, verbose=False)
 
 # %% ../../nbs/27_command_line.ipynb #61dc9119
