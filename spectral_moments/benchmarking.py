@@ -6,6 +6,7 @@
 __all__ = ['COMPARED', 'EstimatorTable', 'compare_estimators']
 
 # %% ../nbs/16_comparison.ipynb #40079011
+import itertools
 import math
 from dataclasses import dataclass
 from functools import partial
@@ -15,7 +16,7 @@ import numpy as np
 from .checks import check_count, check_random_state
 from .estimation import all_cycles, increasing, kong_valiant, naive
 from .processes import Process
-from .results import Records
+from .results import Records, new_axes
 
 # %% ../nbs/16_comparison.ipynb #870b263d
 COMPARED = {
@@ -45,11 +46,9 @@ class EstimatorTable(Records):
         column: str = "rmse",  # or "bias", "sd"
     ):  # the axes
         "A column over the truth against the order: a line for each estimator and shape."
-        import matplotlib.pyplot as plt
+        ax, lines = new_axes() if ax is None else ax, {}
+        from spectral_moments.figures import STYLE  # it needs matplotlib
 
-        from spectral_moments.figures import STYLE
-
-        ax, lines = ax or plt.subplots()[1], {}
         for r in self.rows:
             point = r["n"], r[column] / r["truth"], r[f"{column}_se"] / r["truth"]
             lines.setdefault((r["estimator"], r["P"], r["Q"]), []).append(point)
@@ -61,14 +60,25 @@ class EstimatorTable(Records):
         ax.legend()
         return ax
 
-    def __str__(self):
-        lines = ["    P     Q  estimator       n     truth"]
-        lines[0] += "".join(f"{name:>14}{'+-':>8}" for name in ("bias", "sd", "rmse"))
-        for r in self.rows:
-            text = f"{r['P']:5}{r['Q']:6}  {r['estimator']:14}{r['n']:3}{r['truth']:10.3g}"
-            pairs = ((r[name], r[f"{name}_se"]) for name in ("bias", "sd", "rmse"))
-            lines.append(text + "".join(f"{x:14.3g}{error:8.1g}" for x, error in pairs))
-        return "\n".join([*lines, f"{self.repetitions} matrices of each shape"])
+    def _rows(self):
+        "Header and rows of the table."
+        shown = ("bias", "sd", "rmse")
+        yield (
+            "P",
+            "Q",
+            "estimator",
+            "n",
+            "truth",
+            *(x for name in shown for x in (name, "+-")),
+        )
+        for row in self.rows:
+            key = (str(row[name]) for name in ("P", "Q", "estimator", "n"))
+            pairs = ((f"{row[x]:.3g}", f"{row[f'{x}_se']:.1g}") for x in shown)
+            yield *key, f"{row['truth']:.3g}", *itertools.chain(*pairs)
+
+    def footing(self):
+        "How many matrices."
+        return f"{self.repetitions} matrices of each shape"
 
 
 def _row(x, truth):

@@ -38,10 +38,8 @@ from spectral_moments.results import (
     Quantity,
     Records,
     finite_or_none,
-    html_table,
     new_axes,
     recorded,
-    text_table,
 )
 
 # %% ../nbs/14_alignment.ipynb #e60d5968
@@ -172,20 +170,24 @@ class Alignment(Quantity):
             "notes": list(self.notes),
         }
 
-    def __str__(self):
-        (T, P, Q1), (S, _, Q2) = (self.estimate.shapes[name] for name in self.names)
-        head = f"Alignment of {self.names[0]} and {self.names[1]}"
-        head += f", {P} inputs x {Q1} and {Q2} features, "
+    def heading(self):
+        "What was aligned, and what was used."
+        (_, P, Q1), (_, _, Q2) = (self.estimate.shapes[name] for name in self.names)
+        sizes = f"{P} inputs x {Q1} and {Q2} features"
         others = {f"features of {x}" for x in self.estimate.shapes if x not in self.names}
-        own = lambda x: (
-            {k: x[k] for k in x if k not in others} if isinstance(x, dict) else x
-        )
-        settings = {key: own(x) for key, x in self.estimate.settings.items()}
-        head += ", ".join(replace(self.estimate, settings=settings).used())
-        lines = [head, super().__str__()]
-        if max(T, S) == 1:
-            lines.append("one trial: noise that both systems share counts as alignment")
-        return "\n".join(lines + [f"- {note}" for note in self.notes])
+        settings = dict(self.estimate.settings)
+        for key, used in settings.items():
+            if isinstance(used, dict):
+                settings[key] = {k: x for k, x in used.items() if k not in others}
+        used = replace(self.estimate, settings=settings).used()
+        head = f"Alignment of {self.names[0]} and {self.names[1]}"
+        return ", ".join([head, sizes, *used])
+
+    def footing(self):
+        "What one trial cannot tell."
+        if max(self.estimate.shapes[name][0] for name in self.names) > 1:
+            return ""
+        return "one trial: noise that both systems share counts as alignment"
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,12 +329,6 @@ class Alignments(Records):
         yield "", *self.names
         for x, values, errors in zip(self.names, self.values, self.stderr):
             yield x, *(f"{a:.3f} +- {e:.3f}" for a, e in zip(values, errors))
-
-    def __str__(self):
-        return "\n".join([*text_table(self._rows()), *(f"- {note}" for note in self.notes)])
-
-    def _repr_html_(self):
-        return html_table(self._rows())
 
 # %% ../nbs/14_alignment.ipynb #d353d76f
 DOOR = {"center", "population", "groups", "column_groups"}  # options of `open_design`

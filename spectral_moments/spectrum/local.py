@@ -20,13 +20,7 @@ from spectral_moments.checks import (
 )
 from ..engine.arrays import check_trials
 from ..estimation import estimate
-from spectral_moments.results import (
-    Comparison,
-    Records,
-    html_table,
-    new_axes,
-    text_table,
-)
+from ..results import Comparison, Records, html_table, new_axes, text_table
 
 # %% ../../nbs/43_local.ipynb #43l00008
 FEWEST = 20  # effective number of neighbours from which there is no note
@@ -62,11 +56,6 @@ class LocalDimension(Records):
                 row = {"input": at, kind: width, "inputs": float(number)}
                 rows.append(row | dict(dimension=q.value, stderr=q.stderr))
         return rows
-
-    def __str__(self):
-        rows = [[f"{x:.4g}" for x in row.values()] for row in self.records()]
-        table = text_table([[*self.records()[0]], *rows])
-        return "\n".join([*table, *(f"- {note}" for note in self.notes)])
 
     def plot(
         self,
@@ -167,9 +156,13 @@ class Classes(Comparison):
             numbers = (f"{x:.4g}" for x in (q.value, q.stderr, *q.interval()))
             yield label, str(est.shape[1]), *numbers
 
+    @property
+    def notes(self):
+        "What should not be trusted."
+        return [f"{k}: {note}" for k, x in self.estimates.items() for note in x.notes]
+
     def __str__(self):
-        notes = [f"- {k}: {note}" for k, x in self.estimates.items() for note in x.notes]
-        return "\n".join([*text_table(self._classes()), "", super().__str__(), *notes])
+        return "\n".join([*text_table(self._classes()), "", super().__str__()])
 
     def _repr_html_(self):
         return html_table(self._classes()) + super()._repr_html_()

@@ -344,21 +344,17 @@ class Spectrum(Records):
     def records(self):
         "One row for each order."
         names = ("n", "unbiased", "feasible", "stderr")
-        columns = (
-            self.est.values.tolist(),
-            self.values.tolist(),
-            self.moments.stderr.tolist(),
-        )
-        return [
-            dict(zip(names, row)) for row in zip(range(1, 1 + len(self.values)), *columns)
-        ]
+        columns = (x.tolist() for x in (self.est.values, self.values, self.moments.stderr))
+        orders = range(1, len(self.values) + 1)
+        return [dict(zip(names, row)) for row in zip(orders, *columns)]
 
-    def __str__(self):
-        lines = ["Feasible moments\nn     unbiased     feasible   std. error"]
-        for n, row in enumerate(zip(self.est.values, self.values, self.moments.stderr), 1):
-            lines.append(f"{n}" + "".join(f"{x:13.4g}" for x in row))
-        top = " ".join(f"{x:.3g}" for x in self.eigenvalues(5))
-        return "\n".join([*lines, f"first eigenvalues {top}"])
+    def heading(self):
+        "What the numbers are."
+        return "Feasible moments"
+
+    def footing(self):
+        "The first eigenvalues."
+        return "first eigenvalues " + " ".join(f"{x:.3g}" for x in self.eigenvalues(5))
 
     def plot(
         self,

@@ -132,19 +132,21 @@ class SubsampleCheck(Records):
                 found.append(dict(estimator=name, **size, n=k + 1, **row))
         return found
 
-    def __str__(self):
-        found, (first, *_) = [*map(self.ratios, self.values)], self.values.values()
-        which = "all" if self.exhaustive else f"{len(first[0])} random"
-        lines = [f"Mean over {which} submatrices / value of the whole"]
-        lines += [f"{'rows x columns':>15}  n" + "".join(f"{k:>19}" for k in self.values)]
-        for i, n in np.ndindex(found[0][0].shape):
-            cells = (f"{m[i, n]:.3f} +- {e[i, n]:.3f}" for m, e in found)
-            size = "{} x {}".format(*self.shapes[i])
-            lines.append(f"{size:>15}  {n + 1}" + "".join(f"{x:>19}" for x in cells))
+    def heading(self):
+        "What the ratios are."
+        count = len(next(iter(self.values.values()))[0])
+        which = "all" if self.exhaustive else f"{count} random"
+        return f"Mean over {which} submatrices / value of the whole"
+
+    def _rows(self):
+        "Header and rows of the table."
+        found = [*map(self.ratios, self.values)]
+        yield "rows x columns", "n", *self.values
+        for i, k in np.ndindex(found[0][0].shape):
+            cells = (f"{m[i, k]:.3f} +- {e[i, k]:.3f}" for m, e in found)
+            yield "{} x {}".format(*self.shapes[i]), str(k + 1), *cells
         if not self.exhaustive:
-            cells = (f"{self.p_value(name):.2g}" for name in self.values)
-            lines.append(f"{'p of all (Holm)':>18}" + "".join(f"{x:>19}" for x in cells))
-        return "\n".join(lines)
+            yield "p of all (Holm)", "", *(f"{self.p_value(x):.2g}" for x in self.values)
 
     def plot(
         self,
@@ -257,13 +259,13 @@ class Sweep(Records):
             found.append(dict(rows=p, columns=q, dimension=D.value, stderr=D.stderr) | ends)
         return found
 
-    def __str__(self):
-        lines = [f"Dimension of random submatrices, {len(self.moments[0])} of each size"]
-        lines.append("rows x columns  dimension  std. error  10% lie below  90% lie below")
-        for (p, q), found, (low, high) in zip(self.shapes, self.dimensions, self.ends):
-            numbers = f"{found.value:11.4g}{found.stderr:12.2g}{low:15.4g}{high:15.4g}"
-            lines.append(f"{f'{p} x {q}':>14}{numbers}")
-        return "\n".join([*lines, f"{'the whole':>14}  {self.whole}"])
+    def heading(self):
+        "What the numbers are."
+        return f"Dimension of random submatrices, {len(self.moments[0])} of each size"
+
+    def footing(self):
+        "The dimension of the whole."
+        return f"the whole: {self.whole}"
 
     def plot(
         self,
