@@ -80,7 +80,7 @@ class EstimatorTable(Records):
         "How many matrices."
         return f"{self.repetitions} matrices of each shape"
 
-
+# %% ../nbs/16_comparison.ipynb #35a607b3
 def _row(x, truth):
     "Bias, standard deviation and root mean squared error of estimates, with errors."
     root, square = math.sqrt(len(x)), (x - truth) ** 2

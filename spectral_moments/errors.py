@@ -51,7 +51,7 @@ def axis_error(
     found = unit * np.sqrt(((parts / unit[:, None]) ** 2).sum(axis=1))
     return np.where(np.isnan(parts).any(axis=1), np.inf, found)
 
-
+# %% ../nbs/52_errors.ipynb #ec1f8705
 def axes_covariance(
     axes: dict,  # name -> `Axis`, at least one
 ):  # (words, words); infinite variance where it is not known
@@ -227,7 +227,7 @@ def _gradient(here, values, axes):
     up, down = (here(values[:, None] + sign * step) for sign in (1, -1))
     return (up - down) / (2 * np.diag(step))
 
-
+# %% ../nbs/52_errors.ipynb #14113bf6
 class Replicated(NamedTuple):
     "A number on its scale, and what leaving out each unit does to it there."
 

@@ -86,7 +86,7 @@ class NoiseCheck(NamedTuple):
         ax.set(xlabel="mean count", ylabel="variance / mean", xscale="log")
         return ax
 
-
+# %% ../nbs/39_noise.ipynb #c5866fa0
 def noise_check(
     trials: ArrayLike,  # counts (T, P, Q), NaN where missing; (P, Q): one trial
 ) -> NoiseCheck:
@@ -138,7 +138,7 @@ class NoiseMoments(NamedTuple):
         lines = [f"{q.name}: {q}" for q in self[1:]]
         return "\n".join([str(self.estimate), *lines])
 
-
+# %% ../nbs/39_noise.ipynb #e582a0d2
 def noise_moments(
     trials: ArrayLike,  # (T, P, Q) with T >= 2, NaN where missing
     n_max: int = 2,  # highest order, at least 2

@@ -33,7 +33,7 @@ def pair_words(
     "All words of two letters."
     return [*itertools.combinations_with_replacement(systems, 2)]
 
-
+# %% ../nbs/40_permutation.ipynb #79c0c927
 class Data(NamedTuple):
     "What was measured, opened and checked, and how to measure it again."
 

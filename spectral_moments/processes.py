@@ -50,7 +50,7 @@ def _described(process):
     )
     return f"{type(process).__name__}({', '.join(known)})"
 
-
+# %% ../nbs/36_processes.ipynb #4eb8260e
 class Process:
     "Draws measurement matrices, and knows the moments of the operator behind them."
 
@@ -216,7 +216,7 @@ def fourier_features(
     "Fourier features `sqrt(2) sin(w.x + b)` of every input."
     return np.sqrt(2) * np.sin(x @ w.T + b)
 
-
+# %% ../nbs/36_processes.ipynb #9927a41f
 def check_covariance(
     value,  # a number, a vector of `dim` variances, or a `dim` x `dim` matrix
     dim,  # number of input dimensions
@@ -278,8 +278,50 @@ def _symmetric(cov, name):
     diagonal = np.diag(cov)
     return diagonal.copy() if np.array_equal(cov, np.diag(diagonal)) else (cov + cov.T) / 2
 
+# %% ../nbs/36_processes.ipynb #d081e7a8
+class _KernelEigenfunctions(Process):
+    "The kernel of `RBF` and its eigenfunctions, at given inputs."
+
+    def kernel(
+        self,
+        x: ArrayLike,  # inputs, shape (N, d)
+        y: ArrayLike,  # inputs, shape (M, d)
+    ) -> np.ndarray:  # kernel of every pair, shape (N, M)
+        "The kernel exp(-(x - y).inv(kernel_cov).(x - y) / 2)."
+        t_x, t_y = self._standardise(x, "x"), self._standardise(y, "y")
+        scale = np.sqrt(self.eta)
+        return np.exp(-cdist(scale * t_x, scale * t_y, "sqeuclidean") / 2)
+
+    def multi_indices(
+        self,
+        count: int,  # how many
+    ) -> np.ndarray:  # degrees along the rows of `axes`, shape (count, d)
+        "Degrees of the eigenfunctions, in the order of `eigenvalues`."
+        return multi_indices(self.eta, check_count(count, "count"))
+
+    def eigenfunctions(
+        self,
+        x: ArrayLike,  # inputs, shape (N, d)
+        count: int,  # how many
+    ) -> np.ndarray:  # values at the inputs, (N, count), in the order of `eigenvalues`
+        "Eigenfunctions of the operator, orthonormal under the law of the inputs."
+        t, u = self._standardise(x, "x"), self.multi_indices(count)
+        values = np.ones((len(t), len(u)))
+        for i, q in enumerate(np.sqrt(1 + 4 * self.eta)):
+            values *= hermite_functions(t[:, i], u[:, i].max(), q)[:, u[:, i]]
+        return values
+
+    def _standardise(self, x, name):
+        "Coordinates t of the inputs, in which they are standard normal."
+        x = np.asarray(x, dtype=float)
+        if x.ndim != 2 or x.shape[1] != self.dim:
+            raise ValueError(
+                f"{name} has shape {x.shape}; it must be (number of inputs, {self.dim})"
+            )
+        return x @ self.axes.T
+
 # %% ../nbs/36_processes.ipynb #e4645a7a
-class RBF(Process):
+class RBF(_KernelEigenfunctions):
     "Random Fourier features of Gaussian inputs: phi(x, (w, b)) = sqrt(2) sin(w.x + b)."
 
     def __init__(
@@ -329,44 +371,6 @@ class RBF(Process):
     def operator_norm(self) -> float:
         "The largest eigenvalue."
         return float(np.exp(log_rates(self.eta)[0].sum()))
-
-    def kernel(
-        self,
-        x: ArrayLike,  # inputs, shape (N, d)
-        y: ArrayLike,  # inputs, shape (M, d)
-    ) -> np.ndarray:  # kernel of every pair, shape (N, M)
-        "The kernel exp(-(x - y).inv(kernel_cov).(x - y) / 2)."
-        t_x, t_y = self._standardise(x, "x"), self._standardise(y, "y")
-        scale = np.sqrt(self.eta)
-        return np.exp(-cdist(scale * t_x, scale * t_y, "sqeuclidean") / 2)
-
-    def multi_indices(
-        self,
-        count: int,  # how many
-    ) -> np.ndarray:  # degrees along the rows of `axes`, shape (count, d)
-        "Degrees of the eigenfunctions, in the order of `eigenvalues`."
-        return multi_indices(self.eta, check_count(count, "count"))
-
-    def eigenfunctions(
-        self,
-        x: ArrayLike,  # inputs, shape (N, d)
-        count: int,  # how many
-    ) -> np.ndarray:  # values at the inputs, (N, count), in the order of `eigenvalues`
-        "Eigenfunctions of the operator, orthonormal under the law of the inputs."
-        t, u = self._standardise(x, "x"), self.multi_indices(count)
-        values = np.ones((len(t), len(u)))
-        for i, q in enumerate(np.sqrt(1 + 4 * self.eta)):
-            values *= hermite_functions(t[:, i], u[:, i].max(), q)[:, u[:, i]]
-        return values
-
-    def _standardise(self, x, name):
-        "Coordinates t of the inputs, in which they are standard normal."
-        x = np.asarray(x, dtype=float)
-        if x.ndim != 2 or x.shape[1] != self.dim:
-            raise ValueError(
-                f"{name} has shape {x.shape}; it must be (number of inputs, {self.dim})"
-            )
-        return x @ self.axes.T
 
 # %% ../nbs/36_processes.ipynb #411eeaa5
 class ReLU(Process):
@@ -438,7 +442,7 @@ class ProcessPair:
         "Two matrices."
         raise NotImplementedError
 
-
+# %% ../nbs/36_processes.ipynb #6b4e249d
 class LinearPair(ProcessPair):
     """Two linear systems on one latent input, turned against each other.
 
@@ -476,7 +480,7 @@ class LinearPair(ProcessPair):
             product = product @ self.maps[letter] @ self.maps[letter].T
         return float(np.trace(product))
 
-
+# %% ../nbs/36_processes.ipynb #7b960c96
 class RBFPair(ProcessPair):
     "Random Fourier features of two widths on standard normal inputs, for two letters."
 

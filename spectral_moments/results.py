@@ -78,7 +78,7 @@ def html_table(
     inside = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f'<table class="dataframe">{inside}</table>'
 
-
+# %% ../nbs/92_results.ipynb #a3635cf6
 class Records:
     "What every result does with its rows: JSON, a data frame, a table in print and page."
 
@@ -506,9 +506,37 @@ class Forecast(NamedTuple):
     middle: np.ndarray
     high: np.ndarray
 
+
+class _Forecasting(_Derived):
+    "What a matrix of another size would tell."
+
+    def expected_stderr(
+        self,
+        P: int,  # number of inputs
+        Q: int,  # number of features
+    ):  # `Forecast`: low, middle and high, arrays over words; NaN without errors
+        "Standard errors to expect of a matrix of another size, and their range."
+        variance, unknown = 0.0, np.full(len(self.values), np.nan)
+        for name, size, now in zip(("inputs", "features"), (P, Q), self.shape[1:]):
+            if name not in self.axes:
+                return Forecast(unknown, unknown, unknown)
+            units = errors.unit_count(self.axes[name])
+            then = units * check_count(size, name) / now  # groups grow in number
+            n = self.orders + (self.center and name == "inputs")
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = ((then - 1) / (then - n)) ** 2 / then
+                share /= ((units - 1) / (units - n)) ** 2 / units
+            variance = variance + np.where(then > n, share * self.parts[name] ** 2, np.inf)
+        middle, degrees = np.sqrt(variance), errors.error_shape(self.axes)[1]
+        down, up = errors.error_range(degrees)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = [np.maximum(end / self.values, 0) for end in self.interval()]
+            low, high = (np.where(self.values > 0, end, np.nan) for end in ends)
+        return Forecast(middle * down * low / CONSERVATIVE, middle, middle * up * high)
+
 # %% ../nbs/92_results.ipynb #50a0bfb7
 @dataclass(frozen=True, eq=False)
-class Estimate(_Derived):
+class Estimate(_Forecasting):
     "Estimated spectral moments with what leaving out each unit does to them."
 
     values: np.ndarray  # estimates, one for each word
@@ -573,30 +601,6 @@ class Estimate(_Derived):
         shape["level"] = check_level(level)
         return errors.interval(self.values, self.stderr, self.orders, **shape)
 
-    def expected_stderr(
-        self,
-        P: int,  # number of inputs
-        Q: int,  # number of features
-    ):  # `Forecast`: low, middle and high, arrays over words; NaN without errors
-        "Standard errors to expect of a matrix of another size, and their range."
-        variance, unknown = 0.0, np.full(len(self.values), np.nan)
-        for name, size, now in zip(("inputs", "features"), (P, Q), self.shape[1:]):
-            if name not in self.axes:
-                return Forecast(unknown, unknown, unknown)
-            units = errors.unit_count(self.axes[name])
-            then = units * check_count(size, name) / now  # groups grow in number
-            n = self.orders + (self.center and name == "inputs")
-            with np.errstate(divide="ignore", invalid="ignore"):
-                share = ((then - 1) / (then - n)) ** 2 / then
-                share /= ((units - 1) / (units - n)) ** 2 / units
-            variance = variance + np.where(then > n, share * self.parts[name] ** 2, np.inf)
-        middle, degrees = np.sqrt(variance), errors.error_shape(self.axes)[1]
-        down, up = errors.error_range(degrees)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ends = [np.maximum(end / self.values, 0) for end in self.interval()]
-            low, high = (np.where(self.values > 0, end, np.nan) for end in ends)
-        return Forecast(middle * down * low / CONSERVATIVE, middle, middle * up * high)
-
 # %% ../nbs/92_results.ipynb #e4263ea0
 FAINT = 1e-250  # what is smaller may have lost products that fell out of range
 
@@ -614,7 +618,7 @@ def _shifts(words, systems):
     "Powers of two from the units of the sources to those of the data, by word."
     return [2 * sum(systems[name].source.shift for name in word) for word in words]
 
-
+# %% ../nbs/92_results.ipynb #21621b90
 def values_in_units(
     values: np.ndarray,  # in the units of the sources
     words: list,  # of each
@@ -627,7 +631,7 @@ def values_in_units(
         found[faint & (2 * least * np.array([len(word) for word in words]) < -900)] = np.nan
     return found, np.isnan(found) & ~np.isnan(values)
 
-
+# %% ../nbs/92_results.ipynb #d8ba0042
 def _used(design, axes, settings):
     "Everything that was used, ready for JSON."
     units = {kind: of.count for kind, of in design.units.items()}
@@ -716,9 +720,51 @@ def holm(
     found[order] = np.minimum(np.maximum.accumulate(steps), 1)
     return found
 
+# %% ../nbs/92_results.ipynb #5c1c8e19
+class _SideBySide(Records):
+    "The table and the picture of a `Comparison`."
+
+    def records(self):
+        "The rows."
+        return self.rows
+
+    def _rows(self):
+        "Header and rows of the table."
+        yield "", "of", "difference", "std. error", "p-value", "of all (Holm)"
+        for x in self.rows:
+            numbers = (f"{y:.4g}" for y in (x["difference"], x["error"]))
+            p_values = (f"{y:.2g}" for y in (x["p"], x["p_holm"]))
+            yield f"{x['second']} - {x['first']}", x["of"], *numbers, *p_values
+
+    def plot(
+        self,
+        ax=None,  # matplotlib axes; None makes new ones
+        *,
+        truth=None,  # array of m(1), m(2), ... or the quantity if known, drawn dashed
+    ):  # the axes
+        "All estimates side by side, with 95% intervals where they have them."
+        ax = new_axes() if ax is None else ax
+        for i, (label, result) in enumerate(self.estimates.items()):
+            style = dict(label=label, marker="osv^Dx"[i % 6], linestyle="none")
+            if self.of == "moments":
+                shift = 0.08 * (i - (len(self.estimates) - 1) / 2)
+                result.plot(ax, shift=shift, **style)
+                continue
+            quantity = self._quantity(result)
+            ends = [abs(end - quantity.value) for end in quantity.interval()]
+            bars = np.nan_to_num(np.array(ends)[:, None], posinf=0.0)
+            ax.errorbar([i], [quantity.value], bars, **style)
+            ax.set(ylabel=quantity.name)
+        if truth is not None and self.of == "moments":
+            ax.plot(range(1, len(truth) + 1), truth, color="black", ls="--", label="truth")
+        elif truth is not None:
+            ax.axhline(truth, color="black", ls="--", label="truth")
+        ax.legend()
+        return ax
+
 # %% ../nbs/92_results.ipynb #295fb2ae
 @dataclass(frozen=True, eq=False)
-class Comparison(Records):
+class Comparison(_SideBySide):
     "Several estimates: the differences of all pairs, in a table, and a plot."
 
     estimates: dict  # name: `Estimate` or `Quantity`
@@ -760,44 +806,6 @@ class Comparison(Records):
         for row, p in zip(found, holm([row["p"] for row in found])):
             row["p_holm"] = float(p)
         return found
-
-    def records(self):
-        "The rows."
-        return self.rows
-
-    def _rows(self):
-        "Header and rows of the table."
-        yield "", "of", "difference", "std. error", "p-value", "of all (Holm)"
-        for x in self.rows:
-            numbers = (f"{y:.4g}" for y in (x["difference"], x["error"]))
-            p_values = (f"{y:.2g}" for y in (x["p"], x["p_holm"]))
-            yield f"{x['second']} - {x['first']}", x["of"], *numbers, *p_values
-
-    def plot(
-        self,
-        ax=None,  # matplotlib axes; None makes new ones
-        *,
-        truth=None,  # array of m(1), m(2), ... or the quantity if known, drawn dashed
-    ):  # the axes
-        "All estimates side by side, with 95% intervals where they have them."
-        ax = new_axes() if ax is None else ax
-        for i, (label, result) in enumerate(self.estimates.items()):
-            style = dict(label=label, marker="osv^Dx"[i % 6], linestyle="none")
-            if self.of == "moments":
-                shift = 0.08 * (i - (len(self.estimates) - 1) / 2)
-                result.plot(ax, shift=shift, **style)
-                continue
-            quantity = self._quantity(result)
-            ends = [abs(end - quantity.value) for end in quantity.interval()]
-            bars = np.nan_to_num(np.array(ends)[:, None], posinf=0.0)
-            ax.errorbar([i], [quantity.value], bars, **style)
-            ax.set(ylabel=quantity.name)
-        if truth is not None and self.of == "moments":
-            ax.plot(range(1, len(truth) + 1), truth, color="black", ls="--", label="truth")
-        elif truth is not None:
-            ax.axhline(truth, color="black", ls="--", label="truth")
-        ax.legend()
-        return ax
 
 # %% ../nbs/92_results.ipynb #4fcc9f50
 def compare(

@@ -84,42 +84,9 @@ def _parts_at_shares(shares, shape, least):
     "Sizes of submatrices with these shares of the rows and columns."
     return [tuple(max(k, round(x * N)) for N, k in zip(shape, least)) for x in shares]
 
-# %% ../../nbs/35_subsampling.ipynb #cc0ce5a5
-@dataclass(frozen=True, eq=False)
-class SubsampleCheck(Records):
-    "Estimates from submatrices beside those from the whole."
-
-    shapes: list  # (rows, columns) of the submatrices
-    values: dict  # estimator: list over sizes of arrays (submatrices, orders)
-    whole: dict  # estimator: array over orders
-    exhaustive: bool  # whether these are all submatrices of a size
-
-    def ratios(
-        self,
-        name: str,  # of an estimator
-    ) -> tuple:  # (means over submatrices / whole, their standard errors), (sizes, orders)
-        "Means over submatrices in units of the whole: one, if the size does not matter."
-        parts = [x / self.whole[name] for x in self.values[name]]
-        parts = [x[np.isfinite(x).all(axis=1)] for x in parts]  # gaps: some see no cycle
-        mean = np.array(
-            [x.mean(axis=0) if len(x) else x.sum(axis=0) * np.nan for x in parts]
-        )
-        if self.exhaustive:
-            return mean, np.zeros_like(mean)
-        spread = lambda x: x.std(axis=0, ddof=1) if len(x) > 1 else x.sum(axis=0) * np.nan
-        return mean, np.array([spread(x) / math.sqrt(max(len(x), 1)) for x in parts])
-
-    def p_value(
-        self,
-        name: str,  # of an estimator
-    ) -> float:  # NaN if all submatrices were taken, whose mean has no error
-        "Does any size and order differ from the whole? For all of these tests at once."
-        mean, error = self.ratios(name)
-        count = np.array([[len(x) - 1] for x in self.values[name]])
-        with np.errstate(all="ignore"):
-            p = 2 * stdtr(count, -abs(mean - 1) / error)
-        p = holm(np.where(error > 0, p, np.nan).ravel())
-        return float(np.nanmin(p)) if np.isfinite(p).any() else math.nan
+# %% ../../nbs/35_subsampling.ipynb #d5dd9b06
+class _RatioTable(Records):
+    "The table and the figure of a `SubsampleCheck`."
 
     def records(self):
         "One row for each estimator, size and order."
@@ -168,6 +135,43 @@ class SubsampleCheck(Records):
         ax.set(xlabel="rows x columns", ylabel=f"mean of $m({order})$ / whole")
         ax.legend()
         return ax
+
+# %% ../../nbs/35_subsampling.ipynb #cc0ce5a5
+@dataclass(frozen=True, eq=False)
+class SubsampleCheck(_RatioTable):
+    "Estimates from submatrices beside those from the whole."
+
+    shapes: list  # (rows, columns) of the submatrices
+    values: dict  # estimator: list over sizes of arrays (submatrices, orders)
+    whole: dict  # estimator: array over orders
+    exhaustive: bool  # whether these are all submatrices of a size
+
+    def ratios(
+        self,
+        name: str,  # of an estimator
+    ) -> tuple:  # (means over submatrices / whole, their standard errors), (sizes, orders)
+        "Means over submatrices in units of the whole: one, if the size does not matter."
+        parts = [x / self.whole[name] for x in self.values[name]]
+        parts = [x[np.isfinite(x).all(axis=1)] for x in parts]  # gaps: some see no cycle
+        mean = np.array(
+            [x.mean(axis=0) if len(x) else x.sum(axis=0) * np.nan for x in parts]
+        )
+        if self.exhaustive:
+            return mean, np.zeros_like(mean)
+        spread = lambda x: x.std(axis=0, ddof=1) if len(x) > 1 else x.sum(axis=0) * np.nan
+        return mean, np.array([spread(x) / math.sqrt(max(len(x), 1)) for x in parts])
+
+    def p_value(
+        self,
+        name: str,  # of an estimator
+    ) -> float:  # NaN if all submatrices were taken, whose mean has no error
+        "Does any size and order differ from the whole? For all of these tests at once."
+        mean, error = self.ratios(name)
+        count = np.array([[len(x) - 1] for x in self.values[name]])
+        with np.errstate(all="ignore"):
+            p = 2 * stdtr(count, -abs(mean - 1) / error)
+        p = holm(np.where(error > 0, p, np.nan).ravel())
+        return float(np.nanmin(p)) if np.isfinite(p).any() else math.nan
 
 # %% ../../nbs/35_subsampling.ipynb #a63e9eff
 def _check_shapes(shapes, shape, least, n_draws):
