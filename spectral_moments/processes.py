@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh, solve_triangular
 from scipy.spatial.distance import cdist
 
-from .checks import check_count, check_random_state
+from .checks import check_count, check_positive, check_random_state
 from .engine.arrays import check_matrix
 from spectral_moments.teaching.rbf_spectrum import (
     cholesky_factor,
@@ -90,13 +90,6 @@ class Process:
         "All eigenvalues in decreasing order, or at least the first `count` of them."
         raise NotImplementedError
 
-
-def _positive(value, name, what):
-    "A positive number, or an error that says what it is."
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} = {value} must be positive and finite: it is {what}")
-    return float(value)
-
 # %% ../nbs/36_processes.ipynb #03aec641
 class _Bilinear(Process):
     "phi(x, w) = sum of sqrt(lambda_l) x_l w_l, with standard normal x and w."
@@ -124,7 +117,7 @@ class Linear(_Bilinear):
         scale: float = 1.0,  # the common value of all d eigenvalues
     ):
         self.dim = check_count(dim, "dim")
-        self.scale = _positive(scale, "scale", "the eigenvalue")
+        self.scale = check_positive(scale, "scale", "the eigenvalue")
 
     def _spectrum(self, count):
         return np.full(self.dim, self.scale)
@@ -141,7 +134,7 @@ class PowerLaw(_Bilinear):
         scale: float = 1.0,  # the largest eigenvalue
     ):
         self.exponent, self.rank = float(exponent), check_count(rank, "rank")
-        self.scale = _positive(scale, "scale", "an eigenvalue")
+        self.scale = check_positive(scale, "scale", "an eigenvalue")
         if not (np.isfinite(self.exponent) and self.exponent >= 0):
             raise ValueError(f"exponent = {exponent} must be finite and not negative")
 
@@ -383,7 +376,7 @@ class ReLU(Process):
         scale: float = 1.0,  # the trace m(1)
     ):
         self.dim = check_count(dim, "dim", least=3)
-        self.scale = _positive(scale, "scale", "m(1)")
+        self.scale = check_positive(scale, "scale", "m(1)")
 
     def _draw(self, P, Q, rng):
         x = rng.standard_normal((P, self.dim))

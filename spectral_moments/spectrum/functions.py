@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import ArgumentError, check_random_state
+from ..checks import ArgumentError, check_positive, check_random_state
 from ..diagnostics import function_notes
 from ..engine.arrays import to_numpy
 from ..engine.reduction import Axis
@@ -27,7 +27,7 @@ from ..engine.systems import open_design
 from ..errors import SCALES, axis_error, normal_units, replicate
 from ..estimation import estimate
 from ..results import Estimate, Quantity
-from .moment_problem import positive_number, spectral_bounds
+from .moment_problem import spectral_bounds
 
 # %% ../../nbs/42_functions.ipynb #42f00011
 class Scatter(NamedTuple):
@@ -302,7 +302,7 @@ def _parts_of(f, unit):
     if callable(f):
         return getattr(f, "__name__", "function"), (_own(f, unit),), one
     if isinstance(f, tuple) and len(f) == 2 and f[0] == "ridge":
-        ridge = positive_number(f[1], "f", "what is added to the eigenvalues")
+        ridge = check_positive(f[1], "f", "what is added to the eigenvalues")
         return f"dimension at ridge {ridge:.4g}", (lambda s: s / (s + ridge),), one
     raise ArgumentError(
         "f",

@@ -41,10 +41,7 @@ def two_halves(trials: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _known_mean(trials):
     "Mean over trials of what is known, NaN where nothing is."
-    known = ~np.isnan(trials)
-    count = known.sum(axis=0)
-    total = np.where(known, trials, 0).sum(axis=0)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return np.ma.masked_invalid(trials).mean(axis=0).filled(np.nan)
 
 
 def submatrices(shape: tuple, part: tuple, n_draws: int | None, rng: np.random.Generator):
