@@ -205,11 +205,8 @@ def at_each(
             found = np.asarray(f(moments), dtype=float)
             ends = [float(f(moments[:, k])) for k in (0, -1)]
             if found.shape == moments.shape[1:]:
-                known = zip(found[[0, -1]].tolist(), ends)
-                if all(
-                    a == b or abs(a - b) <= 1e-9 * abs(b) or a != a and b != b
-                    for a, b in known
-                ):
+                close = dict(rtol=1e-9, atol=0.0, equal_nan=True)
+                if np.allclose(found[[0, -1]], ends, **close):
                     return found
         except (TypeError, ValueError, IndexError):  # it takes one vector at a time
             pass

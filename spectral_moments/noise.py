@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import helmert
 
 from .checks import ArgumentError, check_count
 from .engine.arrays import check_trials
@@ -116,9 +117,7 @@ def _contrasts(trials):
     T = len(trials)
     if np.isnan(trials).any():
         return (trials[: T // 2 * 2 : 2] - trials[1 : T // 2 * 2 : 2]) / math.sqrt(2)
-    helmert = np.tril(np.ones((T, T)), -1)[1:] - np.diag(np.arange(T))[1:]
-    helmert /= np.sqrt((helmert**2).sum(1, keepdims=True))
-    return np.tensordot(helmert, trials, 1)
+    return np.tensordot(helmert(T), trials, 1)
 
 
 @recorded

@@ -461,11 +461,11 @@ class _Derived(_Tabled):
 
     def __getitem__(self, word):
         "A word, or an order of one system, as a `Quantity`: est['ab'], est[2]."
-        names = [[len(w), w, "".join(w)] for w in self.words]
-        found = [k for k, name in enumerate(names) if word in name[len(self.shapes) > 1 :]]
-        if not found:
-            raise KeyError(word)
-        return self.derive(lambda m: m[found[0]], name=str(word))
+        one = len(self.shapes) == 1
+        for k, own in enumerate(self.words):
+            if word in (own, "".join(own)) or (one and word == len(own)):
+                return self.derive(lambda m: m[k], name=str(word))
+        raise KeyError(word)
 
     def dimension(
         self,
