@@ -262,7 +262,9 @@ class Sweep(Records):
 
     def heading(self):
         "What the numbers are."
-        return f"Dimension of random submatrices, {len(self.moments[0])} of each size"
+        count = f"{len(self.moments[0])} of each size"
+        band = "10% of them below low10, 90% below high90"
+        return f"Dimension of random submatrices, {count}, {band}"
 
     def footing(self):
         "The dimension of the whole."
