@@ -6,7 +6,6 @@
 __all__ = ['COMPARED', 'EstimatorTable', 'compare_estimators']
 
 # %% ../nbs/16_comparison.ipynb #40079011
-import itertools
 import math
 from dataclasses import dataclass
 from functools import partial
@@ -59,26 +58,6 @@ class EstimatorTable(Records):
         ax.set(xlabel="order $n$", ylabel=f"{column} / truth", yscale="symlog")
         ax.legend()
         return ax
-
-    def _rows(self):
-        "Header and rows of the table."
-        shown = ("bias", "sd", "rmse")
-        yield (
-            "P",
-            "Q",
-            "estimator",
-            "n",
-            "truth",
-            *(x for name in shown for x in (name, "+-")),
-        )
-        for row in self.rows:
-            key = (str(row[name]) for name in ("P", "Q", "estimator", "n"))
-            pairs = ((f"{row[x]:.3g}", f"{row[f'{x}_se']:.1g}") for x in shown)
-            yield *key, f"{row['truth']:.3g}", *itertools.chain(*pairs)
-
-    def footing(self):
-        "How many matrices."
-        return f"{self.repetitions} matrices of each shape"
 
 # %% ../nbs/16_comparison.ipynb #35a607b3
 def _row(x, truth):

@@ -129,6 +129,11 @@ class NoiseMoments(NamedTuple):
     signal_dimension: Quantity  # of the signal
     alignment: Quantity  # of the two covariances: 1 if they are proportional
 
+    @property
+    def notes(self) -> list:
+        "What should not be trusted."
+        return self.estimate.notes
+
     def records(self):
         "One row for each quantity."
         return [row for quantity in self[1:] for row in quantity.records()]

@@ -238,14 +238,6 @@ class PermutationTest(Records):
         both = zip(self.pairs, self.statistics)
         return [dict(first=x, second=y) | row((x, y), z) for (x, y), z in both]
 
-    def _rows(self):
-        "Header and rows of the table."
-        yield "", "statistic", "p-value", "of all pairs"
-        p_values, family_wise = self.p_values, self.family_wise
-        for pair, z in zip(self.pairs, self.statistics):
-            numbers = z, p_values[pair], family_wise[pair]
-            yield " - ".join(pair), *(f"{number:.3g}" for number in numbers)
-
     def heading(self):
         "What was done."
         how = f"{'all' if self.exact else 'random'} orders of the inputs"
