@@ -15,7 +15,7 @@ import numpy as np
 from .checks import check_count, check_random_state
 from .estimation import all_cycles, increasing, kong_valiant, naive
 from .processes import Process
-from .results import Records
+from .results import Records, new_axes
 
 # %% ../nbs/16_comparison.ipynb #870b263d
 COMPARED = {
@@ -45,11 +45,9 @@ class EstimatorTable(Records):
         column: str = "rmse",  # or "bias", "sd"
     ):  # the axes
         "A column over the truth against the order: a line for each estimator and shape."
-        import matplotlib.pyplot as plt
+        ax, lines = new_axes() if ax is None else ax, {}
+        from spectral_moments.figures import STYLE  # it needs matplotlib
 
-        from spectral_moments.figures import STYLE
-
-        ax, lines = ax or plt.subplots()[1], {}
         for r in self.rows:
             point = r["n"], r[column] / r["truth"], r[f"{column}_se"] / r["truth"]
             lines.setdefault((r["estimator"], r["P"], r["Q"]), []).append(point)
@@ -61,16 +59,7 @@ class EstimatorTable(Records):
         ax.legend()
         return ax
 
-    def __str__(self):
-        lines = ["    P     Q  estimator       n     truth"]
-        lines[0] += "".join(f"{name:>14}{'+-':>8}" for name in ("bias", "sd", "rmse"))
-        for r in self.rows:
-            text = f"{r['P']:5}{r['Q']:6}  {r['estimator']:14}{r['n']:3}{r['truth']:10.3g}"
-            pairs = ((r[name], r[f"{name}_se"]) for name in ("bias", "sd", "rmse"))
-            lines.append(text + "".join(f"{x:14.3g}{error:8.1g}" for x, error in pairs))
-        return "\n".join([*lines, f"{self.repetitions} matrices of each shape"])
-
-
+# %% ../nbs/16_comparison.ipynb #35a607b3
 def _row(x, truth):
     "Bias, standard deviation and root mean squared error of estimates, with errors."
     root, square = math.sqrt(len(x)), (x - truth) ** 2

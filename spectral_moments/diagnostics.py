@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['SAMPLED', 'LOOKED', 'SHOWN', 'MEAN_SHARE', 'GAIN', 'NEAR', 'CHANCE', 'UNKNOWN', 'FAR', 'UNEVEN', 'ALIKE', 'FEW_UNITS',
-           'FEW_SHARE', 'FEW_CARRY', 'FEW_OF', 'SMALL_CARRY', 'SMALL_OF', 'AN_ORDER', 'EVEN', 'MANY', 'data_notes',
-           'design_notes', 'column_notes', 'above_one', 'lost_notes', 'moment_notes', 'dominant_units', 'rare_note',
-           'even_note', 'diagnose']
+           'FEW_SHARE', 'FEW_CARRY', 'FEW_OF', 'SMALL_CARRY', 'SMALL_OF', 'AN_ORDER', 'EVEN', 'MANY', 'UNSURE', 'CRUDE',
+           'FEWEST', 'data_notes', 'design_notes', 'column_notes', 'above_one', 'lost_notes', 'moment_notes',
+           'dominant_units', 'rare_note', 'even_note', 'law_notes', 'function_notes', 'neighbour_notes', 'diagnose']
 
 # %% ../nbs/97_diagnostics.ipynb #1f2838c3
 import itertools
@@ -183,7 +183,7 @@ def _trial_notes(trials):
         "averages out: normalise the trials"
     ]
 
-
+# %% ../nbs/97_diagnostics.ipynb #1f2a5dbc
 UNKNOWN = Side()  # nothing is known beyond the numbers
 
 
@@ -263,7 +263,7 @@ def _weight_notes(weights, kind):
         "come out too low if the largest weights are missing, and the error does not tell"
     ]
 
-
+# %% ../nbs/97_diagnostics.ipynb #560e7a60
 def design_notes(
     design: Design,  # what was measured, and what is known of it
     n_max: int,  # highest order
@@ -287,7 +287,7 @@ def design_notes(
             notes += _weight_notes(side.weights, kind)
     return notes
 
-
+# %% ../nbs/97_diagnostics.ipynb #28f148ee
 ALIKE = 0.25  # squared correlation, beyond that of other columns, that is worth a note
 
 
@@ -331,6 +331,11 @@ def above_one(
     ]
 
 # %% ../nbs/97_diagnostics.ipynb #f7130cd3
+def _listed(*doubts):
+    "The sentences about orders or words that have any."
+    return [why.format(", ".join(map(str, which))) for which, why in doubts if which]
+
+
 def lost_notes(
     rounding: list,  # orders or words that all cycles lost to rounding
     beyond: list,  # those beyond the range of doubles
@@ -339,14 +344,13 @@ def lost_notes(
     replaced: bool,  # whether increasing cycles were used where rounding took all
 ) -> list[str]:
     "Why there is no value, or one of another family."
-    instead = "; increasing cycles, which only add, were used instead"
-    unknown = ": NaN; use method='auto' or 'increasing', or repair them"
-    reasons = [
-        (
-            rounding,
-            "at n = {} all cycles lose their digits to entries far larger than the others"
-            + (instead if replaced else unknown),
-        ),
+    lost = "at n = {} all cycles lose their digits to entries far larger than the others"
+    if replaced:
+        lost += "; increasing cycles, which only add, were used instead"
+    else:
+        lost += ": NaN; use method='auto' or 'increasing', or repair them"
+    return _listed(
+        (rounding, lost),
         (
             beyond,
             "at n = {} the moment, or products in it, are beyond the range of doubles: "
@@ -357,12 +361,9 @@ def lost_notes(
             "too few fully observed cycles at n = {}: NaN; "
             "lower n_max or drop the rows and columns with most gaps",
         ),
-    ]
-    return [
-        why.format(", ".join(map(str, orders))) for orders, why in reasons if len(orders)
-    ]
+    )
 
-
+# %% ../nbs/97_diagnostics.ipynb #b768151c
 def moment_notes(
     labels: list,  # what each moment is called, as m(2)
     values: np.ndarray,  # estimates
@@ -381,7 +382,7 @@ def moment_notes(
             large.append(f"{label}: {s / m:.2g}")
         elif not good:
             after.append(label)
-    reasons = [
+    return _listed(
         (unknown, "{}: the data do not tell the error; lower n_max"),
         (
             negative,
@@ -394,8 +395,7 @@ def moment_notes(
             "guide, measure more rows and columns",
         ),
         (after, "{}: not usable, because a lower order is not"),
-    ]
-    return [why.format(", ".join(found)) for found, why in reasons if found]
+    )
 
 # %% ../nbs/97_diagnostics.ipynb #6f3375ea
 FEW_UNITS, FEW_SHARE = 3, 0.01  # a few: three rows, or one in a hundred
@@ -481,6 +481,80 @@ def even_note(
         "inputs differ from each other hardly more than by chance, and features too: the "
         "errors are then too large, by up to a factor of two"
     ]
+
+# %% ../nbs/97_diagnostics.ipynb #1748a95a
+def law_notes(
+    fit,  # a `LawFit`
+) -> list[str]:
+    "Doubts about a fitted law."
+    (name, error), notes = next(iter(fit.stderr.items())), []
+    if fit.mean:
+        notes.append(
+            "the mean over inputs was kept, and counts as a large eigenvalue if it is "
+            f"not zero: then the {name} is not that of the covariance; use center=True"
+        )
+    if fit.law == "power" and fit.ranks < 3:
+        top = "one eigenvalue is" if fit.ranks < 2 else "two eigenvalues are"
+        notes.append(
+            f"so steep that {top} 95% of m({fit.orders[0]}): what lies beyond is "
+            "hardly seen"
+        )
+    if fit.p_value < 0.05:
+        notes.append(
+            f"the moments do not follow this law (p = {fit.p_value:.2g}): do not quote its "
+            f"{name}; try law='broken' or 'exponential', or `feasible`"
+        )
+    elif not (error < fit.exponent / 3 and abs(fit.bent) < 0.5):
+        notes.append(
+            f"the {name} {fit.exponent:.2g} has the error {error:.2g} and is hardly "
+            "determined; measure more rows and columns"
+        )
+    return notes
+
+# %% ../nbs/97_diagnostics.ipynb #098ae504
+UNSURE, CRUDE = 0.15, 0.05  # doubts about a function of the spectrum that are worth a note
+FEWEST = 20  # effective number of neighbours from which there is no note
+
+
+def function_notes(
+    name: str,  # of a function of the spectrum
+    *,
+    trace: tuple,  # m(1) and its error
+    resolved: float,  # how many directions were seen
+    doubt: float,  # how much eigenvalues that were not seen may change it
+    endless: bool,  # whether it more than doubles if the spectrum goes on
+    crude: float,  # how far it is from the smooth function in its place
+) -> list[str]:
+    "Doubts about a function of the spectrum."
+    notes, seen = [], f"the {resolved:.3g} directions that this matrix resolves"
+    if trace[0] < 2 * trace[1]:
+        notes.append("m(1) is not above twice its error: there is hardly any signal")
+    if endless:
+        notes.append(
+            f"{name} would more than double if the spectrum went on as it does at the "
+            f"resolution: {seen} do not tell where it ends; read the value as a lower "
+            "bound, and prefer a ridge or the dimension m(1)^2/m(2)"
+        )
+    elif doubt > UNSURE:
+        notes.append(
+            f"{name} rests on eigenvalues beyond {seen}, or on few units, which may change "
+            f"it by {doubt:.0%}: the matrix is too small to know; measure more"
+        )
+    if crude > CRUDE:
+        notes.append(
+            f"{name} is too sharp a function: it was replaced by a smooth one that differs "
+            f"by up to {crude:.0%} of its size"
+        )
+    return notes
+
+
+def neighbour_notes(
+    neighbours: np.ndarray,  # effective number of inputs in each neighbourhood
+) -> list[str]:
+    "A doubt about neighbourhoods that are nearly empty."
+    few = int((neighbours < FEWEST).sum())
+    note = f"{few} neighbourhoods hold fewer than {FEWEST} inputs: widen them"
+    return [note] if few else []
 
 # %% ../nbs/97_diagnostics.ipynb #5eab2809
 def diagnose(

@@ -51,7 +51,7 @@ def axis_error(
     found = unit * np.sqrt(((parts / unit[:, None]) ** 2).sum(axis=1))
     return np.where(np.isnan(parts).any(axis=1), np.inf, found)
 
-
+# %% ../nbs/52_errors.ipynb #ec1f8705
 def axes_covariance(
     axes: dict,  # name -> `Axis`, at least one
 ):  # (words, words); infinite variance where it is not known
@@ -205,11 +205,8 @@ def at_each(
             found = np.asarray(f(moments), dtype=float)
             ends = [float(f(moments[:, k])) for k in (0, -1)]
             if found.shape == moments.shape[1:]:
-                known = zip(found[[0, -1]].tolist(), ends)
-                if all(
-                    a == b or abs(a - b) <= 1e-9 * abs(b) or a != a and b != b
-                    for a, b in known
-                ):
+                close = dict(rtol=1e-9, atol=0.0, equal_nan=True)
+                if np.allclose(found[[0, -1]], ends, **close):
                     return found
         except (TypeError, ValueError, IndexError):  # it takes one vector at a time
             pass
@@ -227,7 +224,7 @@ def _gradient(here, values, axes):
     up, down = (here(values[:, None] + sign * step) for sign in (1, -1))
     return (up - down) / (2 * np.diag(step))
 
-
+# %% ../nbs/52_errors.ipynb #14113bf6
 class Replicated(NamedTuple):
     "A number on its scale, and what leaving out each unit does to it there."
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg import helmert
 
 from .checks import ArgumentError, check_count
 from .engine.arrays import check_trials
@@ -86,7 +87,7 @@ class NoiseCheck(NamedTuple):
         ax.set(xlabel="mean count", ylabel="variance / mean", xscale="log")
         return ax
 
-
+# %% ../nbs/39_noise.ipynb #c5866fa0
 def noise_check(
     trials: ArrayLike,  # counts (T, P, Q), NaN where missing; (P, Q): one trial
 ) -> NoiseCheck:
@@ -116,9 +117,7 @@ def _contrasts(trials):
     T = len(trials)
     if np.isnan(trials).any():
         return (trials[: T // 2 * 2 : 2] - trials[1 : T // 2 * 2 : 2]) / math.sqrt(2)
-    helmert = np.tril(np.ones((T, T)), -1)[1:] - np.diag(np.arange(T))[1:]
-    helmert /= np.sqrt((helmert**2).sum(1, keepdims=True))
-    return np.tensordot(helmert, trials, 1)
+    return np.tensordot(helmert(T), trials, 1)
 
 
 @recorded
@@ -130,6 +129,11 @@ class NoiseMoments(NamedTuple):
     signal_dimension: Quantity  # of the signal
     alignment: Quantity  # of the two covariances: 1 if they are proportional
 
+    @property
+    def notes(self) -> list:
+        "What should not be trusted."
+        return self.estimate.notes
+
     def records(self):
         "One row for each quantity."
         return [row for quantity in self[1:] for row in quantity.records()]
@@ -138,7 +142,7 @@ class NoiseMoments(NamedTuple):
         lines = [f"{q.name}: {q}" for q in self[1:]]
         return "\n".join([str(self.estimate), *lines])
 
-
+# %% ../nbs/39_noise.ipynb #e582a0d2
 def noise_moments(
     trials: ArrayLike,  # (T, P, Q) with T >= 2, NaN where missing
     n_max: int = 2,  # highest order, at least 2

@@ -24,7 +24,7 @@ from .engine.arrays import to_numpy
 from .engine.reduction import trial_splits
 from .engine.systems import Design
 from .estimation import measure
-from .results import Estimate, Quantity, Records, html_table, text_table
+from .results import Estimate, Quantity, Records, joined_axes, renamed_axes
 
 # %% ../nbs/40_permutation.ipynb #d1a00007
 def pair_words(
@@ -33,7 +33,7 @@ def pair_words(
     "All words of two letters."
     return [*itertools.combinations_with_replacement(systems, 2)]
 
-
+# %% ../nbs/40_permutation.ipynb #79c0c927
 class Data(NamedTuple):
     "What was measured, opened and checked, and how to measure it again."
 
@@ -101,18 +101,22 @@ def kept(data):
     return data
 
 # %% ../nbs/40_permutation.ipynb #d1a00023
+def _of_half(quantity, half):
+    "The same, its features shared with the other half, its inputs not."
+
+    def name(key):
+        kind = key[1]
+        return "halves", kind if kind.startswith("features") else f"{kind} of half {half}"
+
+    return renamed_axes(quantity, name)
+
+
 def mean_of_halves(
     one: Quantity,  # from some inputs
     other: Quantity,  # from others, with the same features
 ):  # `Quantity`
     "The mean of two alignments: their inputs differ, and their features are the same."
-    axes = {}
-    for half, quantity in enumerate((one, other)):
-        for (_, kind), axis in quantity.axes.items():
-            shared = kind.startswith("features")
-            key = "halves", kind if shared else f"{kind} of half {half + 1}"
-            before = axes[key].deviations if key in axes else 0
-            axes[key] = axis._replace(deviations=before + axis.deviations / 2)
+    axes = joined_axes([_of_half(one, 1), _of_half(other, 2)], (0.5, 0.5))
     at, plain = (one.at + other.at) / 2, (one.plain + other.plain) / 2
     return Quantity(at, axes, plain=plain, name="alignment of the best pair")
 
@@ -234,21 +238,10 @@ class PermutationTest(Records):
         both = zip(self.pairs, self.statistics)
         return [dict(first=x, second=y) | row((x, y), z) for (x, y), z in both]
 
-    def _rows(self):
-        "Header and rows of the table."
-        yield "", "statistic", "p-value", "of all pairs"
-        p_values, family_wise = self.p_values, self.family_wise
-        for pair, z in zip(self.pairs, self.statistics):
-            numbers = z, p_values[pair], family_wise[pair]
-            yield " - ".join(pair), *(f"{number:.3g}" for number in numbers)
-
-    def __str__(self):
+    def heading(self):
+        "What was done."
         how = f"{'all' if self.exact else 'random'} orders of the inputs"
-        head = f"Permutation test, {len(self.null)} {how}, unbiased numerators"
-        return "\n".join([head, *text_table(self._rows())])
-
-    def _repr_html_(self):
-        return html_table(self._rows())
+        return f"Permutation test, {len(self.null)} {how}, unbiased numerators"
 
 # %% ../nbs/40_permutation.ipynb #d1a00018
 def permutation_test(

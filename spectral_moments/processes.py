@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh, solve_triangular
 from scipy.spatial.distance import cdist
 
-from .checks import check_count, check_random_state
+from .checks import check_count, check_positive, check_random_state
 from .engine.arrays import check_matrix
 from spectral_moments.teaching.rbf_spectrum import (
     cholesky_factor,
@@ -50,7 +50,7 @@ def _described(process):
     )
     return f"{type(process).__name__}({', '.join(known)})"
 
-
+# %% ../nbs/36_processes.ipynb #4eb8260e
 class Process:
     "Draws measurement matrices, and knows the moments of the operator behind them."
 
@@ -90,13 +90,6 @@ class Process:
         "All eigenvalues in decreasing order, or at least the first `count` of them."
         raise NotImplementedError
 
-
-def _positive(value, name, what):
-    "A positive number, or an error that says what it is."
-    if not (np.isfinite(value) and value > 0):
-        raise ValueError(f"{name} = {value} must be positive and finite: it is {what}")
-    return float(value)
-
 # %% ../nbs/36_processes.ipynb #03aec641
 class _Bilinear(Process):
     "phi(x, w) = sum of sqrt(lambda_l) x_l w_l, with standard normal x and w."
@@ -124,7 +117,7 @@ class Linear(_Bilinear):
         scale: float = 1.0,  # the common value of all d eigenvalues
     ):
         self.dim = check_count(dim, "dim")
-        self.scale = _positive(scale, "scale", "the eigenvalue")
+        self.scale = check_positive(scale, "scale", "the eigenvalue")
 
     def _spectrum(self, count):
         return np.full(self.dim, self.scale)
@@ -141,7 +134,7 @@ class PowerLaw(_Bilinear):
         scale: float = 1.0,  # the largest eigenvalue
     ):
         self.exponent, self.rank = float(exponent), check_count(rank, "rank")
-        self.scale = _positive(scale, "scale", "an eigenvalue")
+        self.scale = check_positive(scale, "scale", "an eigenvalue")
         if not (np.isfinite(self.exponent) and self.exponent >= 0):
             raise ValueError(f"exponent = {exponent} must be finite and not negative")
 
@@ -216,7 +209,7 @@ def fourier_features(
     "Fourier features `sqrt(2) sin(w.x + b)` of every input."
     return np.sqrt(2) * np.sin(x @ w.T + b)
 
-
+# %% ../nbs/36_processes.ipynb #9927a41f
 def check_covariance(
     value,  # a number, a vector of `dim` variances, or a `dim` x `dim` matrix
     dim,  # number of input dimensions
@@ -278,8 +271,50 @@ def _symmetric(cov, name):
     diagonal = np.diag(cov)
     return diagonal.copy() if np.array_equal(cov, np.diag(diagonal)) else (cov + cov.T) / 2
 
+# %% ../nbs/36_processes.ipynb #d081e7a8
+class _KernelEigenfunctions(Process):
+    "The kernel of `RBF` and its eigenfunctions, at given inputs."
+
+    def kernel(
+        self,
+        x: ArrayLike,  # inputs, shape (N, d)
+        y: ArrayLike,  # inputs, shape (M, d)
+    ) -> np.ndarray:  # kernel of every pair, shape (N, M)
+        "The kernel exp(-(x - y).inv(kernel_cov).(x - y) / 2)."
+        t_x, t_y = self._standardise(x, "x"), self._standardise(y, "y")
+        scale = np.sqrt(self.eta)
+        return np.exp(-cdist(scale * t_x, scale * t_y, "sqeuclidean") / 2)
+
+    def multi_indices(
+        self,
+        count: int,  # how many
+    ) -> np.ndarray:  # degrees along the rows of `axes`, shape (count, d)
+        "Degrees of the eigenfunctions, in the order of `eigenvalues`."
+        return multi_indices(self.eta, check_count(count, "count"))
+
+    def eigenfunctions(
+        self,
+        x: ArrayLike,  # inputs, shape (N, d)
+        count: int,  # how many
+    ) -> np.ndarray:  # values at the inputs, (N, count), in the order of `eigenvalues`
+        "Eigenfunctions of the operator, orthonormal under the law of the inputs."
+        t, u = self._standardise(x, "x"), self.multi_indices(count)
+        values = np.ones((len(t), len(u)))
+        for i, q in enumerate(np.sqrt(1 + 4 * self.eta)):
+            values *= hermite_functions(t[:, i], u[:, i].max(), q)[:, u[:, i]]
+        return values
+
+    def _standardise(self, x, name):
+        "Coordinates t of the inputs, in which they are standard normal."
+        x = np.asarray(x, dtype=float)
+        if x.ndim != 2 or x.shape[1] != self.dim:
+            raise ValueError(
+                f"{name} has shape {x.shape}; it must be (number of inputs, {self.dim})"
+            )
+        return x @ self.axes.T
+
 # %% ../nbs/36_processes.ipynb #e4645a7a
-class RBF(Process):
+class RBF(_KernelEigenfunctions):
     "Random Fourier features of Gaussian inputs: phi(x, (w, b)) = sqrt(2) sin(w.x + b)."
 
     def __init__(
@@ -330,44 +365,6 @@ class RBF(Process):
         "The largest eigenvalue."
         return float(np.exp(log_rates(self.eta)[0].sum()))
 
-    def kernel(
-        self,
-        x: ArrayLike,  # inputs, shape (N, d)
-        y: ArrayLike,  # inputs, shape (M, d)
-    ) -> np.ndarray:  # kernel of every pair, shape (N, M)
-        "The kernel exp(-(x - y).inv(kernel_cov).(x - y) / 2)."
-        t_x, t_y = self._standardise(x, "x"), self._standardise(y, "y")
-        scale = np.sqrt(self.eta)
-        return np.exp(-cdist(scale * t_x, scale * t_y, "sqeuclidean") / 2)
-
-    def multi_indices(
-        self,
-        count: int,  # how many
-    ) -> np.ndarray:  # degrees along the rows of `axes`, shape (count, d)
-        "Degrees of the eigenfunctions, in the order of `eigenvalues`."
-        return multi_indices(self.eta, check_count(count, "count"))
-
-    def eigenfunctions(
-        self,
-        x: ArrayLike,  # inputs, shape (N, d)
-        count: int,  # how many
-    ) -> np.ndarray:  # values at the inputs, (N, count), in the order of `eigenvalues`
-        "Eigenfunctions of the operator, orthonormal under the law of the inputs."
-        t, u = self._standardise(x, "x"), self.multi_indices(count)
-        values = np.ones((len(t), len(u)))
-        for i, q in enumerate(np.sqrt(1 + 4 * self.eta)):
-            values *= hermite_functions(t[:, i], u[:, i].max(), q)[:, u[:, i]]
-        return values
-
-    def _standardise(self, x, name):
-        "Coordinates t of the inputs, in which they are standard normal."
-        x = np.asarray(x, dtype=float)
-        if x.ndim != 2 or x.shape[1] != self.dim:
-            raise ValueError(
-                f"{name} has shape {x.shape}; it must be (number of inputs, {self.dim})"
-            )
-        return x @ self.axes.T
-
 # %% ../nbs/36_processes.ipynb #411eeaa5
 class ReLU(Process):
     "Rectified features on the unit sphere: phi(x, w) = sqrt(2 scale) max(0, w.x)."
@@ -379,7 +376,7 @@ class ReLU(Process):
         scale: float = 1.0,  # the trace m(1)
     ):
         self.dim = check_count(dim, "dim", least=3)
-        self.scale = _positive(scale, "scale", "m(1)")
+        self.scale = check_positive(scale, "scale", "m(1)")
 
     def _draw(self, P, Q, rng):
         x = rng.standard_normal((P, self.dim))
@@ -438,7 +435,7 @@ class ProcessPair:
         "Two matrices."
         raise NotImplementedError
 
-
+# %% ../nbs/36_processes.ipynb #6b4e249d
 class LinearPair(ProcessPair):
     """Two linear systems on one latent input, turned against each other.
 
@@ -476,7 +473,7 @@ class LinearPair(ProcessPair):
             product = product @ self.maps[letter] @ self.maps[letter].T
         return float(np.trace(product))
 
-
+# %% ../nbs/36_processes.ipynb #7b960c96
 class RBFPair(ProcessPair):
     "Random Fourier features of two widths on standard normal inputs, for two letters."
 

@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['SCHEMA', 'WAYS', 'CONSERVATIVE', 'FAINT', 'EstimateWarning', 'warn_all', 'finite_or_none', 'check_level',
-           'text_table', 'html_table', 'Records', 'recorded', 'Quantity', 'power_words', 'Forecast', 'Estimate',
-           'values_in_units', 'answer', 'from_moments', 'new_axes', 'holm', 'Comparison', 'compare']
+           'text_table', 'html_table', 'Records', 'recorded', 'joined_axes', 'renamed_axes', 'Quantity', 'power_words',
+           'Forecast', 'Estimate', 'values_in_units', 'answer', 'from_moments', 'new_axes', 'holm', 'Comparison',
+           'compare']
 
 # %% ../nbs/92_results.ipynb #2b0b14e3
 import itertools
@@ -77,13 +78,45 @@ def html_table(
     inside = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f'<table class="dataframe">{inside}</table>'
 
-
+# %% ../nbs/92_results.ipynb #a3635cf6
 class Records:
-    "What every result can do with its rows: become JSON, a data frame, a table of a page."
+    "What every result does with its rows: JSON, a data frame, a table in print and page."
+
+    notes = ()  # what should not be trusted
 
     def records(self):
         "The numbers, a dict for each row."
         raise NotImplementedError
+
+    def heading(self):
+        "What the table is about, if that needs a line."
+        return ""
+
+    def footing(self):
+        "What follows from the table, if anything."
+        return ""
+
+    def _rows(self):
+        "Header and rows of the table."
+        rows = self.records()
+        shown = lambda x: f"{x:.4g}" if isinstance(x, float) else str(x)
+        return [[*rows[0]], *([*map(shown, row.values())] for row in rows)]
+
+    def _lines(self):
+        "What is printed between heading and footing."
+        return text_table(self._rows())
+
+    def __str__(self):
+        notes = [f"- {note}" for note in self.notes]
+        lines = [self.heading(), *self._lines(), self.footing(), *notes]
+        return "\n".join(filter(None, lines))
+
+    def _repr_html_(self):
+        around = (self.heading(), self.footing())
+        head, foot = (f"<p>{escape(x)}</p>" if x else "" for x in around)
+        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
+        notes = f"<ul>{notes}</ul>" if notes else ""
+        return head + html_table(self._rows()) + foot + notes
 
     def to_dict(self):
         "The rows, ready for JSON; None where unknown or infinite."
@@ -96,21 +129,103 @@ class Records:
 
         return pandas.DataFrame(self.records())
 
-    def _repr_html_(self):
-        rows = self.records()
-        shown = lambda x: f"{x:.4g}" if isinstance(x, float) else str(x)
-        return html_table([[*rows[0]], *([*map(shown, row.values())] for row in rows)])
-
 
 def recorded(cls):
     "The same for a named tuple, which cannot inherit it."
-    for name in ("to_dict", "to_frame", "_repr_html_"):
-        setattr(cls, name, getattr(Records, name))
+    for name, method in vars(Records).items():
+        if not name.startswith("__") and not hasattr(cls, name):
+            setattr(cls, name, method)
     return cls
 
+# %% ../nbs/92_results.ipynb #2173ea59
+class _Said(Records):
+    "How a `Quantity` is printed, formatted and stored."
 
-@dataclass(frozen=True, eq=False)
-class Quantity(Records):
+    def __float__(self):
+        return self.value
+
+    def __format__(self, spec):
+        return format(self.value, spec) if spec else str(self)
+
+    def __repr__(self):
+        return f"{type(self).__name__}({self})"
+
+    def _lines(self):
+        low, high = self.interval()
+        if not self.axes:
+            unknown = math.isnan(self.value)
+            return ["not known" if unknown else f"{self.value:.4g} (no standard error)"]
+        ends = f"at least {low:.3g}" if math.isinf(high) else f"{low:.3g} to {high:.3g}"
+        if math.isnan(self.value):
+            return ["not known" if math.isnan(low) else f"{ends} (95%)"]
+        if math.isinf(self.error):
+            return [f"{self.value:.4g} (error not known)"]
+        return [f"{self.value:.4g} +- {self.stderr:.2g} (95%: {ends})"]
+
+    def numbers(self):
+        "Value, error, ends of the 95% interval, and the value with its bias."
+        names = ("value", "stderr", "low95", "high95", "plain")
+        return dict(zip(names, (self.value, self.stderr, *self.interval(), self.plain)))
+
+    def records(self):
+        "One row."
+        return [dict(name=self.name) | self.numbers()]
+
+    def to_dict(self):
+        "The numbers, ready for JSON; None where unknown or infinite."
+        return {key: finite_or_none([x])[0] for key, x in self.numbers().items()}
+
+# %% ../nbs/92_results.ipynb #892b5882
+class _Compared(_Said):
+    "Differences and ratios of quantities; what both share of an axis is paired."
+
+    def __sub__(self, other):
+        "Difference of the values."
+        other = other if isinstance(other, Quantity) else Quantity(float(other))
+        found = _difference(self, other, SCALES["identity"])
+        return replace(found, plain=self.plain - other.plain, name="difference")
+
+    def __truediv__(self, other):
+        "Ratio of the values, on the scale of its logarithm; NaN unless both are positive."
+        other = other if isinstance(other, Quantity) else Quantity(float(other))
+        found = _difference(self, other, SCALES["log"])
+        plain = float(np.float64(self.plain) / other.plain)
+        return replace(found, plain=plain, name="ratio")
+
+
+def _difference(one, other, scale):
+    "one - other on a scale, as a quantity there."
+    slopes = [q.scale.slope(q.at) / scale.slope(scale.to(q.value)) for q in (one, other)]
+    axes = joined_axes((one, other), (slopes[0], -slopes[1]))
+    return Quantity(float(scale.to(one.value) - scale.to(other.value)), axes, scale)
+
+
+def joined_axes(
+    quantities,  # several
+    factors,  # of each
+):  # dict of `Axis`
+    "Axes of a sum of quantities times factors: those with the same key unit by unit."
+    found = {}
+    for quantity, factor in zip(quantities, factors, strict=True):
+        for key, axis in quantity.axes.items():
+            mine = factor * axis.deviations
+            if key in found:
+                mine = found[key].deviations + mine
+            found[key] = axis._replace(deviations=mine)
+    return found
+
+
+def renamed_axes(
+    quantity,  # a `Quantity`
+    names,  # function of a key (call, name) to the key that it shall have
+):  # a `Quantity`
+    "The same quantity, its axes under names that others may share."
+    axes = {names(key): axis for key, axis in quantity.axes.items()}
+    return replace(quantity, axes=axes)
+
+# %% ../nbs/92_results.ipynb #b0aefbe9
+@dataclass(frozen=True, eq=False, repr=False)
+class Quantity(_Compared):
     "A number made of moments, with what leaving out each unit does to it."
 
     at: float  # its place on the scale, the bias removed
@@ -169,70 +284,6 @@ class Quantity(Records):
             t = np.float64(off) / self.error if off else 0.0
         return float(2 * stdtr(np.clip(degrees, errors.LEAST_DEGREES, 1e6), -t))
 
-    def __float__(self):
-        return self.value
-
-    def __format__(self, spec):
-        return format(self.value, spec) if spec else str(self)
-
-    def __str__(self):
-        low, high = self.interval()
-        if not self.axes:
-            unknown = math.isnan(self.value)
-            return "not known" if unknown else f"{self.value:.4g} (no standard error)"
-        ends = f"at least {low:.3g}" if math.isinf(high) else f"{low:.3g} to {high:.3g}"
-        if math.isnan(self.value):
-            return "not known" if math.isnan(low) else f"{ends} (95%)"
-        if math.isinf(self.error):
-            return f"{self.value:.4g} (error not known)"
-        return f"{self.value:.4g} +- {self.stderr:.2g} (95%: {ends})"
-
-    def __repr__(self):
-        return f"Quantity({self})"
-
-    def to_dict(self):
-        "The numbers, ready for JSON; None where unknown or infinite."
-        return {key: finite_or_none([x])[0] for key, x in self.numbers().items()}
-
-    def numbers(self):
-        "Value, error, ends of the 95% interval, and the value with its bias."
-        names = ("value", "stderr", "low95", "high95", "plain")
-        return dict(zip(names, (self.value, self.stderr, *self.interval(), self.plain)))
-
-    def records(self):
-        "One row."
-        return [dict(name=self.name) | self.numbers()]
-
-    def __sub__(self, other):
-        "Difference of the values; what both share of an axis is paired."
-        other = other if isinstance(other, Quantity) else Quantity(float(other))
-        slopes = self.scale.slope(self.at), -other.scale.slope(other.at)
-        axes = _joined_axes((self, other), slopes)
-        plain = self.plain - other.plain
-        return Quantity(self.value - other.value, axes, plain=plain, name="difference")
-
-    def __truediv__(self, other):
-        "Ratio of the values, on the scale of its logarithm; NaN unless both are positive."
-        other = other if isinstance(other, Quantity) else Quantity(float(other))
-        both, place = (self, other), SCALES["log"].to
-        slopes = [q.scale.slope(q.at) / np.float64(q.value) for q in both]
-        axes = _joined_axes(both, [slopes[0], -slopes[1]])
-        at = float(place(self.value) - place(other.value))
-        plain = float(np.float64(self.plain) / other.plain)
-        return Quantity(at, axes, SCALES["log"], plain, "ratio")
-
-
-def _joined_axes(quantities, slopes):
-    "Axes of a combination of quantities: those with the same key unit by unit."
-    found = {}
-    for quantity, slope in zip(quantities, slopes, strict=True):
-        for key, axis in quantity.axes.items():
-            mine = slope * axis.deviations
-            if key in found:
-                mine = found[key].deviations + mine
-            found[key] = axis._replace(deviations=mine)
-    return found
-
 # %% ../nbs/92_results.ipynb #457a982b
 SCHEMA = 3  # of `Estimate.to_dict`
 _MEANS = "means of products over all cycles that repeat no input and no feature"
@@ -255,7 +306,196 @@ def power_words(
     "The words of m(1), ..., m(n_max)."
     return [(system,) * n for n in range(1, n_max + 1)]
 
+# %% ../nbs/92_results.ipynb #c13bf8eb
+class _Worded(Records):
+    "What an `Estimate` says of itself in words."
 
+    def heading(self):
+        "What the table is about, and what was used."
+        sizes = []
+        for name, (T, P, Q) in self.shapes.items():
+            system = f"{name}: " if len(self.shapes) > 1 else ""
+            trials = f", {T} trials" if T > 1 else ""
+            sizes.append(f"{system}{P} inputs x {Q} features{trials}")
+        return ", ".join([f"Spectral moments of {'; '.join(sizes)}", *self.used()])
+
+    def used(self):
+        "What was used, in words."
+        known = {key: x for key, x in self.settings.items() if x is not None}
+        used = ["centred" if self.center else "not centred"]
+        used += [f"{n} groups of {kind}" for kind, n in known.get("groups", {}).items()]
+        finite = known.get("population", {}).items()
+        used += [f"population of {size} {kind}" for kind, size in finite]
+        used += [f"weights of {kind}" for kind in known.get("weights", [])]
+        used += [f"{law} noise of {name}" for name, law in known.get("noise", {}).items()]
+        wording = dict(method="method {}", n_permutations="{} permutations")
+        wording |= dict(seed="seed {}", version="version {}")
+        used += [text.format(known[key]) for key, text in wording.items() if key in known]
+        return used
+
+    def footing(self):
+        "The dimension, in words."
+        if len(self.shapes) > 1 or len(self.values) < 2 or math.isnan(self.values[1]):
+            return ""
+        noise = ""
+        if self.settings.get("noise"):
+            noise = "; without independent noise: a gain that features share counts"
+        elif self.shape[0] == 1:
+            noise = "; one trial: noise counts as dimensions too, if any"
+        dimension = self.dimension()
+        return f"{dimension.name}: {dimension}{noise}"
+
+    def sentence(self):  # str
+        "What was done and found, for the methods of a paper: print(est.sentence())."
+        T, P, Q = self.shape
+        trials = f" in {T} trials" if T > 1 else ""
+        ways = {}
+        for method, n in zip(self.methods, self.orders):
+            ways.setdefault(WAYS.get(method, method), []).append(n)
+        if len(ways) > 1:
+            ways = [f"{way} (up to order {max(n)})" for way, n in ways.items()]
+        sides = " and ".join(key for key in self.axes if key != "probes")
+        errors = f"; standard errors by the jackknife over {sides}" if sides else ""
+        said = (
+            f"Spectral moments of orders 1 to {self.orders.max()} were estimated from {P} "
+            f"inputs x {Q} features{trials} ({', '.join(self.used())}) as "
+            f"{' and '.join(ways)}{errors} (Chun et al. 2025; spectral_moments "
+            f"{self.settings.get('version', __version__)})."
+        )
+        found = self.footing()
+        return f"{said} The {found.replace(': ', ' is ', 1)}." if found else said
+
+# %% ../nbs/92_results.ipynb #bb44b520
+class _Tabled(_Worded):
+    "Its table: printed, stored, drawn."
+
+    def records(self):
+        "One row for each word."
+        low, high = self.interval()
+        columns = dict(n=self.orders, value=self.values, stderr=self.stderr)
+        columns |= dict(low95=low, high95=high, method=self.methods, usable=self.usable)
+        return [dict(zip(columns, row)) for row in zip(*columns.values())]
+
+    def to_frame(self):  # pandas data frame, one row for each order
+        "The table as a data frame."
+        return super().to_frame().set_index("n")
+
+    def to_dict(self):
+        "Everything as numbers, strings and lists, ready for JSON; None where unknown."
+        low, high = self.interval()
+        arrays = dict(values=self.values, stderr=self.stderr, low95=low, high95=high)
+        known = len(self.values) > 1 and len(self.shapes) == 1
+        return {
+            "schema": SCHEMA,
+            "version": __version__,
+            "orders": self.orders.tolist(),
+            "words": [list(word) for word in self.words],
+            **{name: finite_or_none(x) for name, x in arrays.items()},
+            "parts": {name: finite_or_none(x) for name, x in self.parts.items()},
+            "dimension": self.dimension().to_dict() if known else None,
+            "methods": list(self.methods),
+            "usable": self.usable.tolist(),
+            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
+            "settings": dict(self.settings),
+            "notes": list(self.notes),
+        }
+
+    def _rows(self):
+        "Header and rows of the table."
+        low, high = self.interval()
+        columns = {"estimate": self.values, "std. error": self.stderr}
+        if "probes" in self.parts:
+            columns["of which probes"] = self.parts["probes"]
+        columns.update({"95% low": low, "95% high": high})
+        yield "n" if len(self.shapes) == 1 else "word", *columns, "method", ""
+        for i, word in enumerate(self.words):
+            flag = "" if self.usable[i] or math.isnan(self.stderr[i]) else "not usable"
+            label = str(len(word)) if len(self.shapes) == 1 else " ".join(word)
+            yield label, *(f"{x[i]:.4g}" for x in columns.values()), self.methods[i], flag
+
+    def plot(
+        self,
+        ax=None,  # matplotlib axes; None makes new ones
+        *,
+        shift=0.0,  # moves the points to the right, to tell several estimates apart
+        **style,  # properties of the line, for instance label and color
+    ):  # the axes
+        "Estimates, 95% intervals, and upper limits where the estimate is not positive."
+        ax = new_axes() if ax is None else ax
+        low, high = self.interval()
+        bars = np.nan_to_num(np.abs([self.values - low, high - self.values]))
+        seen, x = self.values > 0, self.orders + shift
+        style = {"marker": "o", **({} if seen.all() else {"linestyle": "none"}), **style}
+        points = ax.errorbar(x[seen], self.values[seen], bars[:, seen], **style)
+        below = (self.values <= 0) & (high > 0) & np.isfinite(high)
+        if below.any():
+            look = dict(marker="_", linestyle="none", color=points.lines[0].get_color())
+            ax.errorbar(x[below], high[below], high[below] / 2, uplims=True, **look)
+        ax.set(xlabel="order $n$", ylabel="$m(n)$", yscale="log")
+        ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
+        return ax
+
+# %% ../nbs/92_results.ipynb #6c177fb7
+class _Derived(_Tabled):
+    "Numbers made of its moments."
+
+    def derive(
+        self,
+        f: Callable,  # of moments: (words,) -> number or (words, units) -> (units,)
+        scale: str | float = "identity",  # where f is nearly linear: identity, log, root,
+        # reciprocal, or a power
+        *,
+        linear: bool = False,  # whether to use the derivative of f: if f takes long
+        name: str = "",  # what it is
+    ):  # a `Quantity`
+        "A number made of moments, by the jackknife on a scale: est.derive(lambda m: m[1])."
+        if isinstance(scale, str) and scale not in SCALES:
+            raise ArgumentError(
+                "scale", f"scale = {scale!r} is not one of {', '.join(SCALES)} or a power"
+            )
+        scale = SCALES[scale] if isinstance(scale, str) else Scale(float(scale))
+        axes = {(self.call, key): axis for key, axis in self.axes.items()}
+        found = errors.replicate(f, self.values, axes, scale, linear=linear)
+        plain = float(scale.back(found.plain))
+        return Quantity(found.at, found.axes, scale, plain, name)
+
+    def __getitem__(self, word):
+        "A word, or an order of one system, as a `Quantity`: est['ab'], est[2]."
+        one = len(self.shapes) == 1
+        for k, own in enumerate(self.words):
+            if word in (own, "".join(own)) or (one and word == len(own)):
+                return self.derive(lambda m: m[k], name=str(word))
+        raise KeyError(word)
+
+    def dimension(
+        self,
+        order: int = 2,  # of the Renyi entropy; 2 is the participation ratio
+        *,
+        system: str = None,  # its name; None: the first
+    ):  # a `Quantity`
+        "Dimension m(1)^2 / m(2), or exponential of the Renyi entropy of another order."
+        order = check_count(order, "order", least=2)
+        system = next(iter(self.shapes)) if system is None else system
+        if (system,) * order not in self.words:
+            raise ArgumentError(
+                "order", f"order = {order} needs m({order}); estimate with a higher n_max"
+            )
+        first, last = (self.words.index((system,) * n) for n in (1, order))
+
+        def inverse(m):
+            "1 / D, with the sign of m(order)."
+            ratio = m[last] / m[first]
+            for _ in range(order - 1):  # no power of a moment leaves the range of doubles
+                ratio = ratio / m[first]
+            return np.copysign(abs(ratio) ** (1 / (order - 1)), ratio)
+
+        name = "dimension m(1)^2/m(2)" if order == 2 else f"dimension of order {order}"
+        size, error = self.values[first], self.stderr[first]
+        if not size > 0 or math.inf > error >= errors.USABLE_ERROR * size:
+            return Quantity(math.nan, name=name)  # no sign of a signal: 0/0
+        return self.derive(lambda m: 1 / inverse(m), "reciprocal", name=name)
+
+# %% ../nbs/92_results.ipynb #252495a3
 CONSERVATIVE = 2.0  # how much too large the jackknife may be, if all units are alike
 
 
@@ -267,8 +507,36 @@ class Forecast(NamedTuple):
     high: np.ndarray
 
 
+class _Forecasting(_Derived):
+    "What a matrix of another size would tell."
+
+    def expected_stderr(
+        self,
+        P: int,  # number of inputs
+        Q: int,  # number of features
+    ):  # `Forecast`: low, middle and high, arrays over words; NaN without errors
+        "Standard errors to expect of a matrix of another size, and their range."
+        variance, unknown = 0.0, np.full(len(self.values), np.nan)
+        for name, size, now in zip(("inputs", "features"), (P, Q), self.shape[1:]):
+            if name not in self.axes:
+                return Forecast(unknown, unknown, unknown)
+            units = errors.unit_count(self.axes[name])
+            then = units * check_count(size, name) / now  # groups grow in number
+            n = self.orders + (self.center and name == "inputs")
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = ((then - 1) / (then - n)) ** 2 / then
+                share /= ((units - 1) / (units - n)) ** 2 / units
+            variance = variance + np.where(then > n, share * self.parts[name] ** 2, np.inf)
+        middle, degrees = np.sqrt(variance), errors.error_shape(self.axes)[1]
+        down, up = errors.error_range(degrees)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ends = [np.maximum(end / self.values, 0) for end in self.interval()]
+            low, high = (np.where(self.values > 0, end, np.nan) for end in ends)
+        return Forecast(middle * down * low / CONSERVATIVE, middle, middle * up * high)
+
+# %% ../nbs/92_results.ipynb #50a0bfb7
 @dataclass(frozen=True, eq=False)
-class Estimate:
+class Estimate(_Forecasting):
     "Estimated spectral moments with what leaving out each unit does to them."
 
     values: np.ndarray  # estimates, one for each word
@@ -333,222 +601,6 @@ class Estimate:
         shape["level"] = check_level(level)
         return errors.interval(self.values, self.stderr, self.orders, **shape)
 
-    def expected_stderr(
-        self,
-        P: int,  # number of inputs
-        Q: int,  # number of features
-    ):  # `Forecast`: low, middle and high, arrays over words; NaN without errors
-        "Standard errors to expect of a matrix of another size, and their range."
-        variance, unknown = 0.0, np.full(len(self.values), np.nan)
-        for name, size, now in zip(("inputs", "features"), (P, Q), self.shape[1:]):
-            if name not in self.axes:
-                return Forecast(unknown, unknown, unknown)
-            units = errors.unit_count(self.axes[name])
-            then = units * check_count(size, name) / now  # groups grow in number
-            n = self.orders + (self.center and name == "inputs")
-            with np.errstate(divide="ignore", invalid="ignore"):
-                share = ((then - 1) / (then - n)) ** 2 / then
-                share /= ((units - 1) / (units - n)) ** 2 / units
-            variance = variance + np.where(then > n, share * self.parts[name] ** 2, np.inf)
-        middle, degrees = np.sqrt(variance), errors.error_shape(self.axes)[1]
-        down, up = errors.error_range(degrees)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ends = [np.maximum(end / self.values, 0) for end in self.interval()]
-            low, high = (np.where(self.values > 0, end, np.nan) for end in ends)
-        return Forecast(middle * down * low / CONSERVATIVE, middle, middle * up * high)
-
-    def derive(
-        self,
-        f: Callable,  # of moments: (words,) -> number or (words, units) -> (units,)
-        scale: str | float = "identity",  # where f is nearly linear: identity, log, root,
-        # reciprocal, or a power
-        *,
-        linear: bool = False,  # whether to use the derivative of f: if f takes long
-        name: str = "",  # what it is
-    ):  # a `Quantity`
-        "A number made of moments, by the jackknife on a scale: est.derive(lambda m: m[1])."
-        if isinstance(scale, str) and scale not in SCALES:
-            raise ArgumentError(
-                "scale", f"scale = {scale!r} is not one of {', '.join(SCALES)} or a power"
-            )
-        scale = SCALES[scale] if isinstance(scale, str) else Scale(float(scale))
-        axes = {(self.call, key): axis for key, axis in self.axes.items()}
-        found = errors.replicate(f, self.values, axes, scale, linear=linear)
-        plain = float(scale.back(found.plain))
-        return Quantity(found.at, found.axes, scale, plain, name)
-
-    def __getitem__(self, word):
-        "A word, or an order of one system, as a `Quantity`: est['ab'], est[2]."
-        names = [[len(w), w, "".join(w)] for w in self.words]
-        found = [k for k, name in enumerate(names) if word in name[len(self.shapes) > 1 :]]
-        if not found:
-            raise KeyError(word)
-        return self.derive(lambda m: m[found[0]], name=str(word))
-
-    def dimension(
-        self,
-        order: int = 2,  # of the Renyi entropy; 2 is the participation ratio
-        *,
-        system: str = None,  # its name; None: the first
-    ):  # a `Quantity`
-        "Dimension m(1)^2 / m(2), or exponential of the Renyi entropy of another order."
-        order = check_count(order, "order", least=2)
-        system = next(iter(self.shapes)) if system is None else system
-        if (system,) * order not in self.words:
-            raise ArgumentError(
-                "order", f"order = {order} needs m({order}); estimate with a higher n_max"
-            )
-        first, last = (self.words.index((system,) * n) for n in (1, order))
-
-        def inverse(m):
-            "1 / D, with the sign of m(order)."
-            ratio = m[last] / m[first]
-            for _ in range(order - 1):  # no power of a moment leaves the range of doubles
-                ratio = ratio / m[first]
-            return np.copysign(abs(ratio) ** (1 / (order - 1)), ratio)
-
-        name = "dimension m(1)^2/m(2)" if order == 2 else f"dimension of order {order}"
-        size, error = self.values[first], self.stderr[first]
-        if not size > 0 or math.inf > error >= errors.USABLE_ERROR * size:
-            return Quantity(math.nan, name=name)  # no sign of a signal: 0/0
-        return self.derive(lambda m: 1 / inverse(m), "reciprocal", name=name)
-
-    def to_frame(self):  # pandas data frame, one row for each order
-        "The table as a data frame."
-        import pandas
-
-        low, high = self.interval()
-        columns = dict(value=self.values, stderr=self.stderr, low95=low, high95=high)
-        columns.update(method=self.methods, usable=self.usable)
-        return pandas.DataFrame(columns, index=pandas.Index(self.orders, name="n"))
-
-    def to_dict(self):
-        "Everything as numbers, strings and lists, ready for JSON; None where unknown."
-        low, high = self.interval()
-        arrays = dict(values=self.values, stderr=self.stderr, low95=low, high95=high)
-        known = len(self.values) > 1 and len(self.shapes) == 1
-        return {
-            "schema": SCHEMA,
-            "version": __version__,
-            "orders": self.orders.tolist(),
-            "words": [list(word) for word in self.words],
-            **{name: finite_or_none(x) for name, x in arrays.items()},
-            "parts": {name: finite_or_none(x) for name, x in self.parts.items()},
-            "dimension": self.dimension().to_dict() if known else None,
-            "methods": list(self.methods),
-            "usable": self.usable.tolist(),
-            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
-            "settings": dict(self.settings),
-            "notes": list(self.notes),
-        }
-
-    def _rows(self):
-        "Header and rows of the table."
-        low, high = self.interval()
-        columns = {"estimate": self.values, "std. error": self.stderr}
-        if "probes" in self.parts:
-            columns["of which probes"] = self.parts["probes"]
-        columns.update({"95% low": low, "95% high": high})
-        yield "n" if len(self.shapes) == 1 else "word", *columns, "method", ""
-        for i, (word, method, good) in enumerate(
-            zip(self.words, self.methods, self.usable)
-        ):
-            flag = "" if good or math.isnan(self.stderr[i]) else "not usable"
-            label = str(len(word)) if len(self.shapes) == 1 else " ".join(word)
-            yield label, *(f"{x[i]:.4g}" for x in columns.values()), method, flag
-
-    def heading(self):
-        "What the table is about, and what was used."
-        sizes = []
-        for name, (T, P, Q) in self.shapes.items():
-            system = f"{name}: " if len(self.shapes) > 1 else ""
-            trials = f", {T} trials" if T > 1 else ""
-            sizes.append(f"{system}{P} inputs x {Q} features{trials}")
-        return ", ".join([f"Spectral moments of {'; '.join(sizes)}", *self.used()])
-
-    def used(self):
-        "What was used, in words."
-        used = []
-        known = {key: x for key, x in self.settings.items() if x is not None}
-        used.append("centred" if self.center else "not centred")
-        used += [f"{n} groups of {kind}" for kind, n in known.get("groups", {}).items()]
-        finite = known.get("population", {}).items()
-        used += [f"population of {size} {kind}" for kind, size in finite]
-        used += [f"weights of {kind}" for kind in known.get("weights", [])]
-        used += [f"{law} noise of {name}" for name, law in known.get("noise", {}).items()]
-        wording = dict(method="method {}")
-        wording |= dict(n_permutations="{} permutations", seed="seed {}")
-        wording |= dict(version="version {}")
-        used += [text.format(known[key]) for key, text in wording.items() if key in known]
-        return used
-
-    def footing(self):
-        "The dimension, in words."
-        if len(self.shapes) > 1 or len(self.values) < 2 or math.isnan(self.values[1]):
-            return ""
-        noise = (
-            ""
-            if self.shape[0] > 1
-            else "; one trial: noise counts as dimensions too, if any"
-        )
-        if self.settings.get("noise"):
-            noise = "; without independent noise: a gain that features share counts"
-        dimension = self.dimension()
-        return f"{dimension.name}: {dimension}{noise}"
-
-    def sentence(self):  # str
-        "What was done and found, for the methods of a paper: print(est.sentence())."
-        T, P, Q = self.shape
-        trials = f" in {T} trials" if T > 1 else ""
-        ways = {}
-        for method, n in zip(self.methods, self.orders):
-            ways.setdefault(WAYS.get(method, method), []).append(n)
-        if len(ways) > 1:
-            ways = [f"{way} (up to order {max(n)})" for way, n in ways.items()]
-        sides = " and ".join(key for key in self.axes if key != "probes")
-        errors = f"; standard errors by the jackknife over {sides}" if sides else ""
-        said = (
-            f"Spectral moments of orders 1 to {self.orders.max()} were estimated from {P} "
-            f"inputs x {Q} features{trials} ({', '.join(self.used())}) as "
-            f"{' and '.join(ways)}{errors} (Chun et al. 2025; spectral_moments "
-            f"{self.settings.get('version', __version__)})."
-        )
-        found = self.footing()
-        return f"{said} The {found.replace(': ', ' is ', 1)}." if found else said
-
-    def __str__(self):
-        lines = [self.heading(), *text_table(self._rows()), self.footing()]
-        return "\n".join(filter(None, lines + [f"- {note}" for note in self.notes]))
-
-    def _repr_html_(self):
-        head, foot = (
-            f"<p>{escape(x)}</p>" if x else "" for x in (self.heading(), self.footing())
-        )
-        notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
-        return head + html_table(self._rows()) + foot + (f"<ul>{notes}</ul>" * bool(notes))
-
-    def plot(
-        self,
-        ax=None,  # matplotlib axes; None makes new ones
-        *,
-        shift=0.0,  # moves the points to the right, to tell several estimates apart
-        **style,  # properties of the line, for instance label and color
-    ):  # the axes
-        "Estimates, 95% intervals, and upper limits where the estimate is not positive."
-        ax = new_axes() if ax is None else ax
-        low, high = self.interval()
-        bars = np.nan_to_num(np.abs([self.values - low, high - self.values]))
-        seen, x = self.values > 0, self.orders + shift
-        style = {"marker": "o", **({} if seen.all() else {"linestyle": "none"}), **style}
-        points = ax.errorbar(x[seen], self.values[seen], bars[:, seen], **style)
-        below = (self.values <= 0) & (high > 0) & np.isfinite(high)
-        if below.any():
-            look = dict(marker="_", linestyle="none", color=points.lines[0].get_color())
-            ax.errorbar(x[below], high[below], high[below] / 2, uplims=True, **look)
-        ax.set(xlabel="order $n$", ylabel="$m(n)$", yscale="log")
-        ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-        return ax
-
 # %% ../nbs/92_results.ipynb #e4263ea0
 FAINT = 1e-250  # what is smaller may have lost products that fell out of range
 
@@ -566,7 +618,7 @@ def _shifts(words, systems):
     "Powers of two from the units of the sources to those of the data, by word."
     return [2 * sum(systems[name].source.shift for name in word) for word in words]
 
-
+# %% ../nbs/92_results.ipynb #21621b90
 def values_in_units(
     values: np.ndarray,  # in the units of the sources
     words: list,  # of each
@@ -579,7 +631,7 @@ def values_in_units(
         found[faint & (2 * least * np.array([len(word) for word in words]) < -900)] = np.nan
     return found, np.isnan(found) & ~np.isnan(values)
 
-
+# %% ../nbs/92_results.ipynb #d8ba0042
 def _used(design, axes, settings):
     "Everything that was used, ready for JSON."
     units = {kind: of.count for kind, of in design.units.items()}
@@ -668,87 +720,21 @@ def holm(
     found[order] = np.minimum(np.maximum.accumulate(steps), 1)
     return found
 
-
-def _difference(one, other):
-    "Difference of two quantities on their scale, what both share of an axis paired."
-    axes = _joined_axes((other, one), (1.0, -1.0))
-    return Quantity(other.at - one.at, axes)
-
-
-def _paired(quantity, axis):
-    "The same quantity, one of its axes under a name that others share."
-    axes = {
-        ("paired", key[1]) if key[1] == axis else key: value
-        for key, value in quantity.axes.items()
-    }
-    return replace(quantity, axes=axes)
-
-# %% ../nbs/92_results.ipynb #295fb2ae
-@dataclass(frozen=True, eq=False)
-class Comparison(Records):
-    "Several estimates: the differences of all pairs, in a table, and a plot."
-
-    estimates: dict  # name: `Estimate` or `Quantity`
-    of: str | Callable = "moments"  # what is compared
-    paired: str = None  # axis that the estimates share, "inputs" or "features"
-
-    def _quantities(self, one, other):
-        "What is compared of two estimates: name, values, and on a near-normal scale."
-        if self.of != "moments":
-            both = [
-                x
-                if isinstance(x, Quantity)
-                else x.dimension()
-                if self.of == "dimension"
-                else self.of(x)
-                for x in (one, other)
-            ]
-            yield both[0].name, both, both
-            return
-        for k in range(min(len(one.values), len(other.values))):
-            pick = lambda m, k=k: m[k]
-            both = [x.derive(pick) for x in (one, other)]
-            power = 1 / len(one.words[k]) if one.usable[k] and other.usable[k] else 1.0
-            yield f"m({k + 1})", both, [x.derive(pick, power) for x in (one, other)]
-
-    @cached_property
-    def rows(self):
-        "One dict for each pair of estimates and each quantity."
-        found = []
-        for (first, one), (second, other) in itertools.combinations(
-            self.estimates.items(), 2
-        ):
-            for name, values, scaled in self._quantities(one, other):
-                if self.paired:
-                    values, scaled = (
-                        [_paired(x, self.paired) for x in both] for both in (values, scaled)
-                    )
-                difference = values[1] - values[0]
-                p = _difference(*scaled).p_value()
-                row = dict(first=first, second=second, of=name, p=p)
-                row.update(difference=difference.value, error=difference.stderr)
-                found.append(row)
-        for row, p in zip(found, holm([row["p"] for row in found])):
-            row["p_holm"] = float(p)
-        return found
+# %% ../nbs/92_results.ipynb #5c1c8e19
+class _SideBySide(Records):
+    "The table and the picture of a `Comparison`."
 
     def records(self):
         "The rows."
         return self.rows
 
-    def _table(self):
+    def _rows(self):
         "Header and rows of the table."
         yield "", "of", "difference", "std. error", "p-value", "of all (Holm)"
         for x in self.rows:
             numbers = (f"{y:.4g}" for y in (x["difference"], x["error"]))
             p_values = (f"{y:.2g}" for y in (x["p"], x["p_holm"]))
             yield f"{x['second']} - {x['first']}", x["of"], *numbers, *p_values
-
-    def __str__(self):
-        return "\n".join(text_table(self._table()))
-
-    def _repr_html_(self):
-        return html_table(self._table())
 
     def plot(
         self,
@@ -764,7 +750,7 @@ class Comparison(Records):
                 shift = 0.08 * (i - (len(self.estimates) - 1) / 2)
                 result.plot(ax, shift=shift, **style)
                 continue
-            quantity = next(self._quantities(result, result))[1][0]
+            quantity = self._quantity(result)
             ends = [abs(end - quantity.value) for end in quantity.interval()]
             bars = np.nan_to_num(np.array(ends)[:, None], posinf=0.0)
             ax.errorbar([i], [quantity.value], bars, **style)
@@ -775,6 +761,51 @@ class Comparison(Records):
             ax.axhline(truth, color="black", ls="--", label="truth")
         ax.legend()
         return ax
+
+# %% ../nbs/92_results.ipynb #295fb2ae
+@dataclass(frozen=True, eq=False)
+class Comparison(_SideBySide):
+    "Several estimates: the differences of all pairs, in a table, and a plot."
+
+    estimates: dict  # name: `Estimate` or `Quantity`
+    of: str | Callable = "moments"  # what is compared
+    paired: str = None  # axis that the estimates share, "inputs" or "features"
+
+    def _quantity(self, x):
+        "What is compared of one estimate, if not its moments."
+        if isinstance(x, Quantity):
+            return x
+        return x.dimension() if self.of == "dimension" else self.of(x)
+
+    def _quantities(self, one, other):
+        "What is compared of two estimates: name, values, and on a near-normal scale."
+        if self.of != "moments":
+            both = [self._quantity(x) for x in (one, other)]
+            yield both[0].name, both, both
+            return
+        for k in range(min(len(one.values), len(other.values))):
+            pick = lambda m, k=k: m[k]
+            both = [x.derive(pick) for x in (one, other)]
+            power = 1 / len(one.words[k]) if one.usable[k] and other.usable[k] else 1.0
+            yield f"m({k + 1})", both, [x.derive(pick, power) for x in (one, other)]
+
+    @cached_property
+    def rows(self):
+        "One dict for each pair of estimates and each quantity."
+        found, pairs = [], itertools.combinations(self.estimates.items(), 2)
+        shared = lambda key: ("paired", key[1]) if key[1] == self.paired else key
+        for (first, one), (second, other) in pairs:
+            for name, values, scaled in self._quantities(one, other):
+                one_value, two_value = (renamed_axes(x, shared) for x in values)
+                near, far = (renamed_axes(x, shared) for x in scaled)
+                difference = two_value - one_value
+                apart = Quantity(far.at - near.at, joined_axes((far, near), (1.0, -1.0)))
+                row = dict(first=first, second=second, of=name, p=apart.p_value())
+                row.update(difference=difference.value, error=difference.stderr)
+                found.append(row)
+        for row, p in zip(found, holm([row["p"] for row in found])):
+            row["p_holm"] = float(p)
+        return found
 
 # %% ../nbs/92_results.ipynb #4fcc9f50
 def compare(

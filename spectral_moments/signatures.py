@@ -66,7 +66,10 @@ def documented(
 ):  # the same
     "`value` with what its signature says below its docstring, for `help()`."
     if inspect.isclass(value):
-        for name, member in vars(value).items():
+        own = [
+            base for base in value.__mro__ if base.__module__.startswith("spectral_moments")
+        ]
+        for name, member in [item for base in own for item in vars(base).items()]:
             member = getattr(member, "__func__", member)  # of a class method
             if inspect.isfunction(member) and not name.startswith("_"):
                 documented(member)

@@ -38,10 +38,8 @@ from spectral_moments.results import (
     Quantity,
     Records,
     finite_or_none,
-    html_table,
     new_axes,
     recorded,
-    text_table,
 )
 
 # %% ../nbs/14_alignment.ipynb #e60d5968
@@ -102,9 +100,36 @@ def alignment_of(
     name = f"alignment of {first} and {second}"
     return estimate.derive(_ratio(estimate, first, second), name=name)
 
+# %% ../nbs/14_alignment.ipynb #35cfce65
+class _Pairs:
+    "Pairs of systems, and whether they are related."
+
+    def pairs(
+        self,
+        of: str = None,  # only pairs with this system; None: all
+    ):  # list of pairs of names; `of` is the second
+        "The pairs of different systems."
+        if of is None:
+            return [*itertools.combinations(self.names, 2)]
+        if of not in self.names:
+            raise ArgumentError("of", f"of = {of!r} is not one of {', '.join(self.names)}")
+        return [(name, of) for name in self.names if name != of]
+
+    def permutation_test(
+        self,
+        n_permutations: int = 999,  # random orders, or all if fewer
+        *,
+        of: str = None,  # only pairs with this system, whose inputs are reordered
+        within: ArrayLike = None,  # a label for each input: only equal ones change places
+        random_state: int | np.random.Generator | None = 0,  # for the orders
+    ) -> PermutationTest:
+        "Which pairs are related beyond chance? All are tested with the same orders."
+        pairs, data = self.pairs(of), kept(self.data)
+        return permutation_test(data, pairs, n_permutations, within, random_state)
+
 # %% ../nbs/14_alignment.ipynb #3685a7bd
 @dataclass(frozen=True, eq=False, repr=False)
-class Alignment(Quantity):
+class Alignment(_Pairs, Quantity):
     "The alignment of two systems: a `Quantity` that knows where it came from."
 
     estimate: Estimate = None  # of the three traces
@@ -128,18 +153,6 @@ class Alignment(Quantity):
         gap = lambda m: 1 - ratio(m)
         angle = lambda m: np.copysign(np.arccos(np.maximum(1 - abs(gap(m)), -1)), gap(m))
         return self.estimate.derive(angle, scale=2.0, name="angle")  # squared: ~ 2 - 2 rho
-
-    def permutation_test(
-        self,
-        n_permutations: int = 999,  # random orders, or all if fewer
-        *,
-        within: ArrayLike = None,  # a label for each input: only equal ones change places
-        random_state: int | np.random.Generator | None = 0,  # for the orders
-    ) -> PermutationTest:
-        "Are the systems related beyond chance? Inputs of one are put in other orders."
-        return permutation_test(
-            kept(self.data), [self.names], n_permutations, within, random_state
-        )
 
     def plot(
         self,
@@ -172,82 +185,28 @@ class Alignment(Quantity):
             "notes": list(self.notes),
         }
 
-    def __str__(self):
-        (T, P, Q1), (S, _, Q2) = (self.estimate.shapes[name] for name in self.names)
-        head = f"Alignment of {self.names[0]} and {self.names[1]}"
-        head += f", {P} inputs x {Q1} and {Q2} features, "
+    def heading(self):
+        "What was aligned, and what was used."
+        (_, P, Q1), (_, _, Q2) = (self.estimate.shapes[name] for name in self.names)
+        sizes = f"{P} inputs x {Q1} and {Q2} features"
         others = {f"features of {x}" for x in self.estimate.shapes if x not in self.names}
-        own = lambda x: (
-            {k: x[k] for k in x if k not in others} if isinstance(x, dict) else x
-        )
-        settings = {key: own(x) for key, x in self.estimate.settings.items()}
-        head += ", ".join(replace(self.estimate, settings=settings).used())
-        lines = [head, super().__str__()]
-        if max(T, S) == 1:
-            lines.append("one trial: noise that both systems share counts as alignment")
-        return "\n".join(lines + [f"- {note}" for note in self.notes])
+        settings = dict(self.estimate.settings)
+        for key, used in settings.items():
+            if isinstance(used, dict):
+                settings[key] = {k: x for k, x in used.items() if k not in others}
+        used = replace(self.estimate, settings=settings).used()
+        head = f"Alignment of {self.names[0]} and {self.names[1]}"
+        return ", ".join([head, sizes, *used])
 
+    def footing(self):
+        "What one trial cannot tell."
+        if max(self.estimate.shapes[name][0] for name in self.names) > 1:
+            return ""
+        return "one trial: noise that both systems share counts as alignment"
 
-@dataclass(frozen=True, eq=False)
-class Alignments(Records):
-    "The alignments of several systems, each pair with its error."
-
-    estimate: Estimate = field(repr=False)  # of all traces
-    data: Data = field(default=None, repr=False)  # what was measured; None: not kept
-
-    @property
-    def names(self):
-        "Names of the systems."
-        return tuple(self.estimate.shapes)
-
-    @property
-    def notes(self):
-        "What should not be trusted."
-        return [*self.estimate.notes, *above_one(map(self.__getitem__, self.pairs()))]
-
-    def pairs(
-        self,
-        of: str = None,  # only pairs with this system; None: all
-    ):  # list of pairs of names; `of` is the second
-        "The pairs of different systems."
-        if of is None:
-            return [*itertools.combinations(self.names, 2)]
-        if of not in self.names:
-            raise ArgumentError("of", f"of = {of!r} is not one of {', '.join(self.names)}")
-        return [(name, of) for name in self.names if name != of]
-
-    def __getitem__(self, pair):
-        x, y = pair
-        if not {x, y} <= {*self.names}:
-            raise KeyError(pair)
-        found = alignment_of(self.estimate, x, y)
-        return Alignment(**vars(found), estimate=self.estimate, names=pair, data=self.data)
-
-    def _matrix(self, what):
-        pairs = [[self[x, y] for y in self.names] for x in self.names]
-        return np.array([[getattr(pair, what) for pair in row] for row in pairs])
-
-    @property
-    def values(self):
-        "Matrix of the alignments."
-        return self._matrix("value")
-
-    @property
-    def stderr(self):
-        "Matrix of their standard errors."
-        return self._matrix("stderr")
-
-    def permutation_test(
-        self,
-        n_permutations: int = 999,  # random orders, or all if fewer
-        *,
-        of: str = None,  # only pairs with this system, whose inputs are reordered
-        within: ArrayLike = None,  # a label for each input: only equal ones change places
-        random_state: int | np.random.Generator | None = 0,  # for the orders
-    ) -> PermutationTest:
-        "Which pairs are related beyond chance? All are tested with the same orders."
-        pairs, data = self.pairs(of), kept(self.data)
-        return permutation_test(data, pairs, n_permutations, within, random_state)
+# %% ../nbs/14_alignment.ipynb #bcf48cda
+class _Verdicts(_Pairs):
+    "What several systems tell: the best pair, the ceiling, and a model over it."
 
     def best(
         self,
@@ -299,6 +258,45 @@ class Alignments(Records):
         ratio = lambda m: near(m) / ceiling(m)
         return self.estimate.derive(ratio, name=f"{model} over the ceiling")
 
+# %% ../nbs/14_alignment.ipynb #9f36789b
+@dataclass(frozen=True, eq=False)
+class Alignments(_Verdicts, Records):
+    "The alignments of several systems, each pair with its error."
+
+    estimate: Estimate = field(repr=False)  # of all traces
+    data: Data = field(default=None, repr=False)  # what was measured; None: not kept
+
+    @property
+    def names(self):
+        "Names of the systems."
+        return tuple(self.estimate.shapes)
+
+    @property
+    def notes(self):
+        "What should not be trusted."
+        return [*self.estimate.notes, *above_one(map(self.__getitem__, self.pairs()))]
+
+    def __getitem__(self, pair):
+        x, y = pair
+        if not {x, y} <= {*self.names}:
+            raise KeyError(pair)
+        found = alignment_of(self.estimate, x, y)
+        return Alignment(**vars(found), estimate=self.estimate, names=pair, data=self.data)
+
+    def _matrix(self, what):
+        pairs = [[self[x, y] for y in self.names] for x in self.names]
+        return np.array([[getattr(pair, what) for pair in row] for row in pairs])
+
+    @property
+    def values(self):
+        "Matrix of the alignments."
+        return self._matrix("value")
+
+    @property
+    def stderr(self):
+        "Matrix of their standard errors."
+        return self._matrix("stderr")
+
     def plot(
         self,
         ax=None,  # matplotlib axes; None makes new ones
@@ -327,12 +325,6 @@ class Alignments(Records):
         yield "", *self.names
         for x, values, errors in zip(self.names, self.values, self.stderr):
             yield x, *(f"{a:.3f} +- {e:.3f}" for a, e in zip(values, errors))
-
-    def __str__(self):
-        return "\n".join([*text_table(self._rows()), *(f"- {note}" for note in self.notes)])
-
-    def _repr_html_(self):
-        return html_table(self._rows())
 
 # %% ../nbs/14_alignment.ipynb #d353d76f
 DOOR = {"center", "population", "groups", "column_groups"}  # options of `open_design`
@@ -366,7 +358,7 @@ def alignment(
 
 cka = alignment  # the name that most people know
 
-
+# %% ../nbs/14_alignment.ipynb #3845ab3d
 def alignments(
     systems: dict,  # name -> matrix (P, Q) or trials (T, P, Q), of the same inputs
     *,
@@ -410,6 +402,32 @@ def _checked_systems(systems):
         raise ArgumentError("systems", message)
     return systems
 
+# %% ../nbs/14_alignment.ipynb #71ce3e5b
+def _check_stream_options(options):
+    "An error, if an option belongs to a batch or to no stream."
+    for name in sorted(options):
+        if name in ("groups", "row_weights"):
+            problem = f"{name} belong to the inputs of a batch; pass to update"
+            raise ArgumentError(name, problem)
+        if name not in DOOR:
+            problem = f"a stream has no choice of {name}; leave it out"
+            raise ArgumentError(name, problem)
+
+
+def _check_joinable(one, other):
+    "An error, if two streams cannot be joined."
+    problem = None
+    if not isinstance(other, AlignmentStream):
+        problem = f"other must be an AlignmentStream, not {type(other).__name__}"
+    elif len({repr(sorted(x.options.items(), key=str)) for x in (one, other)}) > 1:
+        problem = "the streams have different options"
+    elif one.words and other.words and one.words != other.words:
+        problem = "the streams have different systems"
+    elif one._units and other._units and one._units != other._units:
+        problem = "the streams are in units far from one that differ; divide by them"
+    if problem:
+        raise ArgumentError("other", problem)
+
 # %% ../nbs/14_alignment.ipynb #b5179ac3
 class AlignmentStream(Batches):
     """Alignments of systems whose inputs arrive in batches of any size, in any order.
@@ -426,16 +444,7 @@ class AlignmentStream(Batches):
         **options,  # of `estimate`: center, noise, population, column_groups and
         # column_weights; of columns as dicts by name
     ):
-        named = {"groups", "row_weights"} & set(options)
-        if named:
-            raise ArgumentError(
-                min(named), f"{min(named)} belong to the inputs of a batch; pass to update"
-            )
-        unknown = set(options) - DOOR
-        if unknown:
-            raise ArgumentError(
-                min(unknown), f"a stream has no choice of {min(unknown)}; leave it out"
-            )
+        _check_stream_options(options)
         self.shared_features = check_flag(shared_features, "shared_features")
         options = dict(center=True, shared=self.shared_features) | options
         super().__init__((), random_state=random_state, **options)
@@ -477,21 +486,9 @@ class AlignmentStream(Batches):
         other: "AlignmentStream",  # a stream of other inputs to the same systems
     ) -> "AlignmentStream":  # a new stream; both are left as they are
         "Join two streams."
-        if not isinstance(other, AlignmentStream):
-            kind = type(other).__name__
-            raise ArgumentError("other", f"other must be an AlignmentStream, not {kind}")
-        options = (repr(sorted(x.options.items(), key=str)) for x in (self, other))
-        if len({*options}) > 1:
-            raise ArgumentError("other", "the streams have different options")
-        if self.words and other.words and self.words != other.words:
-            raise ArgumentError("other", "the streams have different systems")
-        units = [x._units for x in (self, other) if x._units is not None]
-        if units[1:] and units[0] != units[1]:
-            raise ArgumentError(
-                "other", "the streams are in units far from one that differ; divide by them"
-            )
+        _check_joinable(self, other)
         both = self.joined(other)
-        both.words, both._units = self.words or other.words, [*units, None][0]
+        both.words, both._units = self.words or other.words, self._units or other._units
         return both
 
     def estimate(self) -> Alignments:

@@ -39,12 +39,7 @@ def influences(values, deviations):
 
 @pytest.mark.parametrize(
     ("T", "options"),
-    [
-        (1, dict()),
-        (2, dict()),
-        (1, dict(population=(None, 40))),
-        (1, dict(population=(50, 15))),
-    ],
+    [(1, {}), (2, {}), *((1, dict(population=x)) for x in ((None, 40), (50, 15)))],
 )
 def test_small_matrices_are_deleted_literally(T, options):
     """Against brute force, at 12 x 15; the derivative alone is off by up to a factor."""

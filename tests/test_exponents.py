@@ -31,12 +31,15 @@ def exact(m, error=1e-4):
     return sm.from_moments(m, error * m)
 
 
-def known(values, rows, columns, shape, methods=None):
-    "An estimate whose jackknife over rows and over columns has these covariances."
-    parts = dict(inputs=rows, features=columns)
-    axes = {name: Axis(normal_units(C)) for name, C in parts.items()}
-    methods = methods or ["all_cycles"] * len(values)
-    return sm.Estimate(values, axes, power_words(len(values)), {"phi": shape}, methods)
+def known(m, J, shape, sides=(0.0, 0.0), methods=None):
+    "An estimate whose jackknife says J, relative, from order 2 on, and `sides` of m(1)."
+    axes, C = {}, np.zeros((len(m), len(m)))
+    C[1:, 1:] = J * np.multiply.outer(m[1:], m[1:]) / 2  # half of it from either side
+    for name, error in zip(("inputs", "features"), sides):
+        C[0, 0] = error**2
+        axes[name] = Axis(normal_units(C))
+    methods = methods or ["all_cycles"] * len(m)
+    return sm.Estimate(m, axes, power_words(len(m)), {"phi": shape}, methods)
 
 
 @pytest.mark.parametrize("at", [3, 8])
@@ -114,25 +117,19 @@ def test_orders_that_only_the_jackknife_doubts():
     sides = first_errors(m, 2.5 * m[0], *shape[1:])  # as with strong noise
     V, J = law_covariance(f, law, n, m[0], shape, sides)
     assert V[1, 1] < 1 < J[1, 1]  # order 3: noise that the jackknife counts six times
-    C = np.diag([(sides**2).sum(), 0, 0, 0])
-    C[1:, 1:] = J * np.multiply.outer(m[1:4], m[1:4])
-    rows, columns = C / 2, C / 2
-    rows[0, 0], columns[0, 0] = sides**2
-    fit = power_law(known(m[:4], rows, columns, shape), rank=20_000)
+    est = known(m[:4], J, shape, sides)
+    fit = power_law(est, rank=20_000)
     assert fit.orders[1] == 3 and abs(fit.exponent - 0.7) < fit.stderr["exponent"]
     with pytest.raises(ValueError, match="needs 2"):
-        power_law(sm.from_moments(m[:4], covariance=C), rank=20_000)
+        power_law(sm.from_moments(m[:4], covariance=est.covariance), rank=20_000)
 
 
 def test_errors_lie_between_law_and_data():
     process, shape, n = sm.PowerLaw(1.0), (1, 150, 300), np.arange(2, 5)
     m = process.moments(4)
     J = law_covariance(power_moments, (1.0, 0.0), n, m[0], shape, (0, 0))[1]
-    errors = []
-    for factor in (1.0, 3.0):
-        C = np.zeros((4, 4))
-        C[1:, 1:] = factor * J * np.multiply.outer(m[1:], m[1:])
-        errors.append(power_law(known(m, C / 2, C / 2, shape)).stderr["exponent"] ** 2)
+    fits = [power_law(known(m, factor * J, shape)) for factor in (1.0, 3.0)]
+    errors = [fit.stderr["exponent"] ** 2 for fit in fits]
     assert errors[1] / errors[0] == pytest.approx((1 + 3) / 2, rel=0.1)
 
 
@@ -142,9 +139,8 @@ def test_increasing_cycles_have_scatter_of_their_own():
     errors = {}
     for family in ("all_cycles", "increasing"):
         for more in (0.0, 0.1):
-            C = np.zeros((4, 4))
-            C[1:, 1:] = (J + np.diag([0, more, 4 * more])) * np.multiply.outer(m[1:], m[1:])
-            fit = power_law(known(m, C / 2, C / 2, shape, [family] * 4))
+            noisy = J + np.diag([0, more, 4 * more])
+            fit = power_law(known(m, noisy, shape, methods=[family] * 4))
             errors[family, more] = fit.stderr["exponent"]
     assert errors["increasing", 0.0] == pytest.approx(errors["all_cycles", 0.0], rel=0.1)
     assert errors["all_cycles", 0.1] == pytest.approx(errors["all_cycles", 0.0], rel=1e-9)
@@ -161,11 +157,8 @@ def test_errors_follow_the_shift():
         values = np.array([m[0], *np.exp(f((0.7, 0.0), n) + errors)])
         for _ in range(12):  # until the reported covariance is that of the fitted law
             V, J = law_covariance(f, theta, n, m[0], shape, sides)
-            C = np.diag([(sides**2).sum(), 0, 0, 0])
-            C[1:, 1:] = J * np.multiply.outer(values[1:], values[1:])
-            rows, columns = C / 2, C / 2
-            rows[0, 0], columns[0, 0] = sides**2
-            fit = power_law(known(values, rows, columns, shape), [2, 3, 4], rank=20_000)
+            est = known(values, J, shape, sides)
+            fit = power_law(est, [2, 3, 4], rank=20_000)
             theta = np.array([fit.exponent, np.log(fit.scale)])
         return theta, fit.covariance, V
 

@@ -67,58 +67,35 @@ def some(shape, count, seed=0):
     return rng.uniform(0.3, 2.0, shape), where
 
 
+GROUPS, WEIGHTS = np.array([0, 0, 1, 1, 2, 3]), np.array([1.0, 2, 3, 1])
+
+
+def finite(size):
+    return Side(population=size)
+
+
+GROUPED, WEIGHTED = dict(rows=Side(groups=GROUPS)), dict(rows=Side(weights=WEIGHTS))
+CENTRED = dict(center=True)
 #: shape, orders, degree of an entry, random entries, options
-FINITE = dict(rows=Side(population=5))
-GROUPS = np.array([0, 0, 1, 1, 2, 3])
 CASES = {
     "first": ((2, 2), 1, 2, 4, {}),
     "second": ((2, 3), 2, 2, 6, {}),
     "third": ((3, 3), 3, 2, 5, {}),
-    "centred": ((4, 2), 2, 2, 6, dict(center=True)),
-    "centred third": ((6, 3), 3, 2, 5, dict(center=True)),
-    "finite columns": ((3, 2), 2, 4, 4, dict(columns=Side(population=3))),
-    "finite rows": ((2, 3), 2, 4, 4, dict(rows=Side(population=2))),
-    "finite": ((2, 2), 2, 4, 4, dict(rows=Side(population=2), columns=Side(population=2))),
-    "finite third": ((3, 3), 3, 6, 3, dict(**FINITE, columns=Side(population=4))),
-    "finite centred": (
-        (4, 2),
-        2,
-        4,
-        4,
-        dict(center=True, **FINITE, columns=Side(population=2)),
-    ),
-    "all columns, centred": (
-        (6, 3),
-        3,
-        6,
-        3,
-        dict(center=True, columns=Side(population=3)),
-    ),
-    "groups": ((6, 2), 2, 2, 5, dict(rows=Side(groups=GROUPS))),
-    "groups, third": ((6, 3), 3, 2, 4, dict(rows=Side(groups=GROUPS))),
-    "groups, third, all columns": (
-        (6, 3),
-        3,
-        6,
-        3,
-        dict(rows=Side(groups=GROUPS), columns=Side(population=3)),
-    ),
-    "groups, centred": ((6, 2), 2, 2, 5, dict(rows=Side(groups=GROUPS), center=True)),
-    "groups, all columns": (
-        (6, 2),
-        2,
-        4,
-        4,
-        dict(rows=Side(groups=GROUPS), columns=Side(population=2), center=True),
-    ),
-    "weights": ((4, 3), 2, 2, 5, dict(rows=Side(weights=np.array([1.0, 2, 3, 1])))),
-    "weights, centred": (
-        (4, 3),
-        2,
-        2,
-        5,
-        dict(rows=Side(weights=np.array([1.0, 2, 3, 1])), center=True),
-    ),
+    "centred": ((4, 2), 2, 2, 6, CENTRED),
+    "centred third": ((6, 3), 3, 2, 5, CENTRED),
+    "finite columns": ((3, 2), 2, 4, 4, dict(columns=finite(3))),
+    "finite rows": ((2, 3), 2, 4, 4, dict(rows=finite(2))),
+    "finite": ((2, 2), 2, 4, 4, dict(rows=finite(2), columns=finite(2))),
+    "finite third": ((3, 3), 3, 6, 3, dict(rows=finite(5), columns=finite(4))),
+    "finite centred": ((4, 2), 2, 4, 4, dict(rows=finite(5), columns=finite(2)) | CENTRED),
+    "all columns, centred": ((6, 3), 3, 6, 3, dict(columns=finite(3)) | CENTRED),
+    "groups": ((6, 2), 2, 2, 5, GROUPED),
+    "groups, third": ((6, 3), 3, 2, 4, GROUPED),
+    "groups, third, all columns": ((6, 3), 3, 6, 3, GROUPED | dict(columns=finite(3))),
+    "groups, centred": ((6, 2), 2, 2, 5, GROUPED | CENTRED),
+    "groups, all columns": ((6, 2), 2, 4, 4, GROUPED | CENTRED | dict(columns=finite(2))),
+    "weights": ((4, 3), 2, 2, 5, WEIGHTED),
+    "weights, centred": ((4, 3), 2, 2, 5, WEIGHTED | CENTRED),
 }
 
 
@@ -250,6 +227,7 @@ COUNTS = np.random.default_rng(2).poisson(3.0, (30, 20)).astype(float)
         (COUNTS, np.nan, "finite"),
         (COUNTS, "gamma", "is not known"),
         (COUNTS, ("binomial",), "is not known"),
+        (1.0 * (COUNTS > 2), ("binomial", 1), "lower n_max"),
     ],
 )
 def test_refused(data, noise, words):
@@ -258,10 +236,7 @@ def test_refused(data, noise, words):
     assert told.value.argument == "noise"
 
 
-def test_few_draws_tell_few_powers():
-    ones = np.random.default_rng(3).binomial(1, 0.4, (20, 15)).astype(float)
-    with pytest.raises(ValueError, match="lower n_max"):
-        sm.estimate(ones, 2, noise=("binomial", 1))
+def test_doors_that_know_no_law():
     with pytest.raises(ValueError, match="does not know noise"):
         sm.estimate(COUNTS, 2, noise="poisson", method="blocks")
     with pytest.raises(ValueError, match="must be a dict"):

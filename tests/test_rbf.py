@@ -6,17 +6,12 @@ import pytest
 from numpy.testing import assert_allclose
 
 from spectral_moments.processes import RBF, ReLU
-from spectral_moments.teaching.rbf_spectrum import (
-    log_rates,
-)
+from spectral_moments.teaching.rbf_spectrum import log_rates
 
 
 def covariance(seed, d, floor=0.1):
     A = np.random.default_rng(seed).normal(size=(d, d))
     return A @ A.T + floor * np.eye(d)
-
-
-# --- accuracy against 50 digits -----------------------------------------------------------
 
 
 @pytest.mark.parametrize("eta", [1e-299, 1e299])
@@ -42,25 +37,22 @@ def test_graded_matrices_keep_small_eta():
     assert_allclose(RBF(d, input_cov=S_x, kernel_cov=S).eta, exact, rtol=1e-6)
 
 
-# --- against other formulas ---------------------------------------------------------------
-
-
 def test_forms_of_a_covariance_agree():
     truth = RBF(3, input_cov=2.0, kernel_cov=0.5)
+    matrix = 2 * np.eye(3)
     for input_cov in (
         2,
         np.float32(2),
         [2, 2, 2],
         np.full(3, 2.0),
-        2 * np.eye(3),
-        2 * np.eye(3, dtype=int),
+        matrix,
+        matrix.astype(int),
     ):
         process = RBF(3, input_cov=input_cov, kernel_cov=[0.5, 0.5, 0.5])
         np.testing.assert_array_equal(process.moments(9), truth.moments(9))
         np.testing.assert_array_equal(process.eigenvalues(99), truth.eigenvalues(99))
-    rotated = RBF(
-        3, input_cov=covariance(0, 3), kernel_cov=covariance(0, 3) / 4
-    )  # full matrices, equal eta
+    full = covariance(0, 3)
+    rotated = RBF(3, input_cov=full, kernel_cov=full / 4)  # equal eta
     assert_allclose(rotated.eigenvalues(99), truth.eigenvalues(99), rtol=1e-9)
 
 
@@ -73,9 +65,6 @@ def test_the_caller_keeps_the_covariance():
     assert_allclose(process.input_cov, before, rtol=1e-15)
 
 
-# --- enumeration --------------------------------------------------------------------------
-
-
 def test_huge_levels_are_not_written_out():
     process = RBF(1000)
     assert process.multi_indices(1500).shape == (1500, 1000)
@@ -84,15 +73,6 @@ def test_huge_levels_are_not_written_out():
     assert_allclose(
         lam[-1] / lam[0], np.exp(3 * log_rates(np.float64(0.01))[1]), rtol=1e-12
     )
-
-
-# --- eigenfunctions -----------------------------------------------------------------------
-
-
-# --- samples ------------------------------------------------------------------------------
-
-
-# --- bad input ----------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["input_cov", "kernel_cov"])

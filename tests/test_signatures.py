@@ -19,7 +19,9 @@ def functions():
         if inspect.isfunction(value):
             yield name, value
         elif inspect.isclass(value):
-            for key, member in vars(value).items():
+            ours = [x for x in value.__mro__[1:] if x.__module__.startswith("spectral_mom")]
+            sections = [value, *(x for x in ours if x.__name__[0] == "_")]
+            for key, member in [item for base in sections for item in vars(base).items()]:
                 member = getattr(member, "__func__", member)
                 if inspect.isfunction(member) and (key == "__init__" or key[0] != "_"):
                     yield f"{name}.{key}", member

@@ -226,6 +226,3 @@ def test_with_the_trace_alone_eigenvalues_form_a_geometric_sequence():
     spectrum = Spectrum(None, from_moments(7 * one, one), np.eye(1), s, even)
     found = spectrum.eigenvalues(12)
     np.testing.assert_allclose(found[1:] / found[:-1], np.exp(-1 / 7), rtol=0.02)
-
-
-# --- plots ---

@@ -2,26 +2,12 @@
 
 import numpy as np
 import pytest
+from conftest import normal
 
 import spectral_moments as sm
-from spectral_moments.teaching.paper_algorithms import (
-    algorithm_a1,
-)
+from spectral_moments.teaching.paper_algorithms import algorithm_a1
 
 PUBLIC = (sm.naive, sm.kong_valiant, sm.increasing, sm.all_cycles)
-
-
-def normal(shape, seed=0):
-    return np.random.default_rng(seed).standard_normal(shape)
-
-
-# --- sequences ----------------------------------------------------------------------------
-
-
-# --- the paper's algorithms ---------------------------------------------------------------
-
-
-# --- halves -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("estimator", PUBLIC)
@@ -65,9 +51,6 @@ def test_many_trials_use_random_splits():
     one, two, other = (sm.increasing(trials, 2, random_state=s) for s in (1, 1, 2))
     np.testing.assert_array_equal(one, two)
     assert abs(one - other).max() > 0
-
-
-# --- noise --------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

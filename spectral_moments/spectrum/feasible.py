@@ -11,7 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import nnls
 
-from ..checks import ArgumentError, check_count, check_random_state
+from spectral_moments.checks import (
+    ArgumentError,
+    check_count,
+    check_positive,
+    check_random_state,
+)
 from ..engine.sources import Recording
 from ..estimation import estimate
 from ..results import Estimate, Quantity, from_moments, new_axes
@@ -22,7 +27,6 @@ from spectral_moments.spectrum.moment_problem import (
     maximum_entropy,
     moment_grid,
     moments_and_covariance,
-    positive_number,
     spectral_measure,
     upper_end,
 )
@@ -57,7 +61,7 @@ def feasible(
     m, C = moments_and_covariance(est)
     stderr, n = np.sqrt(C.diagonal()), np.arange(1, len(m) + 1)
     upper = upper_end(m, stderr) if upper is None else upper
-    upper = positive_number(upper, "upper", "a bound on the largest eigenvalue")
+    upper = check_positive(upper, "upper", "a bound on the largest eigenvalue")
     s = moment_grid(n_grid)
     generators = s ** (n[:, None] - 1) * upper ** n[:, None]  # moments of a trace at s
     correlation = C / stderr / stderr[:, None]

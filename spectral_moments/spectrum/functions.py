@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['CHORDS', 'HALVINGS', 'DRAWS', 'DEPTH', 'DRIFT', 'FINEST', 'COARSEST', 'NODES', 'SPAN', 'TAIL', 'SLOWEST', 'STRAIGHT',
-           'ENTROPIES', 'UNSURE', 'CRUDE', 'LOST', 'SHARE', 'RATES', 'NOISE', 'FEWEST', 'REFUSED', 'Scatter', 'scatter',
-           'curve', 'Curve', 'operator_curve', 'continued', 'stieltjes_weights', 'Limits', 'SpectralFunction', 'answer',
+           'ENTROPIES', 'LOST', 'SHARE', 'RATES', 'NOISE', 'FEWEST', 'REFUSED', 'Scatter', 'scatter', 'curve', 'Curve',
+           'operator_curve', 'continued', 'stieltjes_weights', 'Limits', 'SpectralFunction', 'answer',
            'spectral_function']
 
 # %% ../../nbs/42_functions.ipynb #42f00003
@@ -18,7 +18,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import ArgumentError, check_random_state
+from ..checks import ArgumentError, check_positive, check_random_state
+from ..diagnostics import function_notes
 from ..engine.arrays import to_numpy
 from ..engine.reduction import Axis
 from ..engine.sources import Recording, with_kernel
@@ -26,7 +27,7 @@ from ..engine.systems import open_design
 from ..errors import SCALES, axis_error, normal_units, replicate
 from ..estimation import estimate
 from ..results import Estimate, Quantity
-from .moment_problem import positive_number, spectral_bounds
+from .moment_problem import spectral_bounds
 
 # %% ../../nbs/42_functions.ipynb #42f00011
 class Scatter(NamedTuple):
@@ -301,7 +302,7 @@ def _parts_of(f, unit):
     if callable(f):
         return getattr(f, "__name__", "function"), (_own(f, unit),), one
     if isinstance(f, tuple) and len(f) == 2 and f[0] == "ridge":
-        ridge = positive_number(f[1], "f", "what is added to the eigenvalues")
+        ridge = check_positive(f[1], "f", "what is added to the eigenvalues")
         return f"dimension at ridge {ridge:.4g}", (lambda s: s / (s + ridge),), one
     raise ArgumentError(
         "f",
@@ -335,7 +336,7 @@ class Limits(NamedTuple):
         return (low, high) if low <= high else (1.0, math.inf)
 
 # %% ../../nbs/42_functions.ipynb #42f00028
-UNSURE, CRUDE, LOST = 0.15, 0.05, 3.0  # doubts worth a note; a log whose error has no ends
+LOST = 3.0  # standard error of a logarithm that has no ends
 SHARE = 0.2  # of the probability that an interval misses, for the bounds of moments
 #: other rates at which the slope of a curve may fall: half, the fastest, and next to none
 RATES = (
@@ -371,28 +372,6 @@ class SpectralFunction(Quantity):
             return low, high
         least, most = self.limits.at(1 - SHARE * (1 - level))
         return min(max(low, least), most), max(min(high, most), least)
-
-# %% ../../nbs/42_functions.ipynb #42f00054
-def _doubts(name, resolved, crude, doubt, endless):
-    "What should not be trusted, in words."
-    notes, seen = [], f"the {resolved:.3g} directions that this matrix resolves"
-    if endless:
-        notes.append(
-            f"{name} would more than double if the spectrum went on as it does at the "
-            f"resolution: {seen} do not tell where it ends; read the value as a lower "
-            "bound, and prefer a ridge or the dimension m(1)^2/m(2)"
-        )
-    elif doubt > UNSURE:
-        notes.append(
-            f"{name} rests on eigenvalues beyond {seen}, or on few units, which may change "
-            f"it by {doubt:.0%}: the matrix is too small to know; measure more"
-        )
-    if crude > CRUDE:
-        notes.append(
-            f"{name} is too sharp a function: it was replaced by a smooth one that differs "
-            f"by up to {crude:.0%} of its size"
-        )
-    return notes
 
 # %% ../../nbs/42_functions.ipynb #42f00029
 NOISE = 4.0  # how often its noise must be in a correction of the norm
@@ -451,10 +430,17 @@ def answer(
     unseen = {(call, "unseen"): Axis(normal_units(np.array([[doubt**2]]))[0])}
     unsure = doubt if scale.power == 0 else doubt / (abs(value) or 1.0)
     resolved = float(curve.values[0])
-    notes = _doubts(name, resolved, crude, unsure, abs(rates[2]) > 2 * abs(value))
-    trace = curve.values[-3], np.hypot.reduce([axis_error(x)[-3] for x in axes.values()])
-    if trace[0] < 2 * trace[1]:
-        notes.insert(0, "m(1) is not above twice its error: there is hardly any signal")
+    notes = function_notes(
+        name,
+        trace=(
+            curve.values[-3],
+            np.hypot.reduce([axis_error(x)[-3] for x in axes.values()]),
+        ),
+        resolved=resolved,
+        doubt=unsure,
+        endless=abs(rates[2]) > 2 * abs(value),
+        crude=crude,
+    )
     seen = float(np.exp(curve.nodes[0])), resolved, notes
     limits = Limits(est, f) if est else None
     q = SpectralFunction(at, found.axes | unseen, scale, sample, name, *seen, limits)

@@ -18,6 +18,7 @@ from scipy.optimize import least_squares
 from scipy.special import chdtrc, chdtri, chndtr, ndtri, zeta
 
 from ..checks import ArgumentError, check_count
+from ..diagnostics import law_notes
 from ..results import Estimate, Records, check_level, new_axes
 from .local import cvpca
 from .moment_problem import moments_and_covariance
@@ -206,61 +207,14 @@ def _power(n, exponent, V, S, family):
     away = goodness_of_fit(residual, S, M, dof)[0]
     return float(1 - chndtr(chdtri(dof, 0.05), dof, away))
 
-# %% ../../nbs/13_exponents.ipynb #41e11d3d
-@dataclass(frozen=True, eq=False)
-class LawFit(Records):
-    "A law fitted to moments: parameters with errors, a test of the fit, and doubts."
-
-    law: str  # "power", "exponential" or "broken"
-    parameters: dict  # name: value; the exponent comes first
-    stderr: dict  # name: standard error
-    covariance: np.ndarray = field(repr=False)  # of exponent(s) and log scale
-    orders: np.ndarray  # that were fitted
-    moments: np.ndarray = field(repr=False)  # of the law, at these orders
-    chi_square: float  # of the residuals
-    dof: int  # its degrees of freedom
-    p_value: float  # small if the moments do not follow the law
-    bent: float = 0.0  # what the law's bending took from the exponent, in standard errors
-    weights: np.ndarray = field(default=None, repr=False)  # V, of the fit
-    level: np.ndarray = field(default=None, repr=False)  # covariance of log moments, tested
-    mean: bool = False  # whether a mean over inputs may be in the moments
-
-    @property
-    def exponent(self):
-        "The exponent, of a broken law the first; of an exponential the rate."
-        return next(iter(self.parameters.values()))
-
-    @property
-    def scale(self):
-        "The largest eigenvalue."
-        return self.parameters["scale"]
+# %% ../../nbs/13_exponents.ipynb #aeb52a4a
+class _FitTold(Records):
+    "What a `LawFit` says of itself, its doubts, and its picture."
 
     @property
     def notes(self):
         "What should not be trusted."
-        (name, error), notes = next(iter(self.stderr.items())), []
-        if self.mean:
-            notes.append(
-                "the mean over inputs was kept, and counts as a large eigenvalue if it is "
-                f"not zero: then the {name} is not that of the covariance; use center=True"
-            )
-        if self.law == "power" and self.ranks < 3:
-            top = "one eigenvalue is" if self.ranks < 2 else "two eigenvalues are"
-            notes.append(
-                f"so steep that {top} 95% of m({self.orders[0]}): what lies beyond is "
-                "hardly seen"
-            )
-        if self.p_value < 0.05:
-            note = f"the moments do not follow this law (p = {self.p_value:.2g}): do not "
-            note += f"quote its {name}; try law='broken' or 'exponential', or `feasible`"
-        elif error < self.exponent / 3 and abs(self.bent) < 0.5:
-            return notes
-        else:
-            note = (
-                f"the {name} {self.exponent:.2g} has the error {error:.2g} and is hardly "
-            )
-            note += "determined; measure more rows and columns"
-        return [*notes, note]
+        return law_notes(self)
 
     @property
     def ranks(self):
@@ -275,29 +229,6 @@ class LawFit(Records):
             return {}
         test = partial(_power, self.orders, self.exponent, self.weights, self.level)
         return {name: test(family) for name, family in ALTERNATIVES.items()}
-
-    def interval(
-        self,
-        level: float = 0.95,  # nominal coverage
-    ) -> tuple[float, float]:  # (low, high)
-        "Interval for the exponent, symmetric on the log scale."
-        quantile = ndtri((1 + check_level(level)) / 2)
-        step = quantile * next(iter(self.stderr.values())) / self.exponent
-        return self.exponent * np.exp(-step), self.exponent * np.exp(step)
-
-    def eigenvalues(
-        self,
-        count: int,  # how many
-    ) -> np.ndarray:  # in decreasing order
-        "Eigenvalues of the fitted law."
-        i, p = np.arange(1.0, check_count(count, "count") + 1), self.parameters
-        if self.law == "exponential":
-            return p["scale"] * np.exp(-p["rate"] * (i - 1))
-        values = i ** -p["exponent"]
-        if self.law == "broken":
-            k, step = p["break"], p["second exponent"] - p["exponent"]
-            values = np.where(i > k, float(k) ** step * i ** -p["second exponent"], values)
-        return p["scale"] * values
 
     def records(self):
         "One row."
@@ -343,6 +274,58 @@ class LawFit(Records):
             ax.plot(rank[: len(seen)], np.where(seen > 0, seen, np.nan), **points)
         ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
         return ax
+
+# %% ../../nbs/13_exponents.ipynb #41e11d3d
+@dataclass(frozen=True, eq=False)
+class LawFit(_FitTold):
+    "A law fitted to moments: parameters with errors, a test of the fit, and doubts."
+
+    law: str  # "power", "exponential" or "broken"
+    parameters: dict  # name: value; the exponent comes first
+    stderr: dict  # name: standard error
+    covariance: np.ndarray = field(repr=False)  # of exponent(s) and log scale
+    orders: np.ndarray  # that were fitted
+    moments: np.ndarray = field(repr=False)  # of the law, at these orders
+    chi_square: float  # of the residuals
+    dof: int  # its degrees of freedom
+    p_value: float  # small if the moments do not follow the law
+    bent: float = 0.0  # what the law's bending took from the exponent, in standard errors
+    weights: np.ndarray = field(default=None, repr=False)  # V, of the fit
+    level: np.ndarray = field(default=None, repr=False)  # covariance of log moments, tested
+    mean: bool = False  # whether a mean over inputs may be in the moments
+
+    @property
+    def exponent(self):
+        "The exponent, of a broken law the first; of an exponential the rate."
+        return next(iter(self.parameters.values()))
+
+    @property
+    def scale(self):
+        "The largest eigenvalue."
+        return self.parameters["scale"]
+
+    def interval(
+        self,
+        level: float = 0.95,  # nominal coverage
+    ) -> tuple[float, float]:  # (low, high)
+        "Interval for the exponent, symmetric on the log scale."
+        quantile = ndtri((1 + check_level(level)) / 2)
+        step = quantile * next(iter(self.stderr.values())) / self.exponent
+        return self.exponent * np.exp(-step), self.exponent * np.exp(step)
+
+    def eigenvalues(
+        self,
+        count: int,  # how many
+    ) -> np.ndarray:  # in decreasing order
+        "Eigenvalues of the fitted law."
+        i, p = np.arange(1.0, check_count(count, "count") + 1), self.parameters
+        if self.law == "exponential":
+            return p["scale"] * np.exp(-p["rate"] * (i - 1))
+        values = i ** -p["exponent"]
+        if self.law == "broken":
+            k, step = p["break"], p["second exponent"] - p["exponent"]
+            values = np.where(i > k, float(k) ** step * i ** -p["second exponent"], values)
+        return p["scale"] * values
 
 # %% ../../nbs/13_exponents.ipynb #fa527b6c
 def orders_to_fit(

@@ -41,10 +41,7 @@ def two_halves(trials: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 def _known_mean(trials):
     "Mean over trials of what is known, NaN where nothing is."
-    known = ~np.isnan(trials)
-    count = known.sum(axis=0)
-    total = np.where(known, trials, 0).sum(axis=0)
-    return np.where(count > 0, total / np.maximum(count, 1), np.nan)
+    return np.ma.masked_invalid(trials).mean(axis=0).filled(np.nan)
 
 
 def submatrices(shape: tuple, part: tuple, n_draws: int | None, rng: np.random.Generator):
@@ -84,9 +81,61 @@ def _parts_at_shares(shares, shape, least):
     "Sizes of submatrices with these shares of the rows and columns."
     return [tuple(max(k, round(x * N)) for N, k in zip(shape, least)) for x in shares]
 
+# %% ../../nbs/35_subsampling.ipynb #d5dd9b06
+class _RatioTable(Records):
+    "The table and the figure of a `SubsampleCheck`."
+
+    def records(self):
+        "One row for each estimator, size and order."
+        found = []
+        for name in self.values:
+            mean, error = self.ratios(name)
+            for i, k in np.ndindex(mean.shape):
+                size = dict(zip(("rows", "columns"), self.shapes[i]))
+                row = dict(ratio=float(mean[i, k]), stderr=float(error[i, k]))
+                found.append(dict(estimator=name, **size, n=k + 1, **row))
+        return found
+
+    def heading(self):
+        "What the ratios are."
+        count = len(next(iter(self.values.values()))[0])
+        which = "all" if self.exhaustive else f"{count} random"
+        return f"Mean over {which} submatrices / value of the whole"
+
+    def _rows(self):
+        "Header and rows of the table."
+        found = [*map(self.ratios, self.values)]
+        yield "rows x columns", "n", *self.values
+        for i, k in np.ndindex(found[0][0].shape):
+            cells = (f"{m[i, k]:.3f} +- {e[i, k]:.3f}" for m, e in found)
+            yield "{} x {}".format(*self.shapes[i]), str(k + 1), *cells
+        if not self.exhaustive:
+            yield "p of all (Holm)", "", *(f"{self.p_value(x):.2g}" for x in self.values)
+
+    def plot(
+        self,
+        ax=None,  # matplotlib axes; None makes new ones
+        *,
+        order: int = 2,  # n of the moment that is drawn
+    ):  # the axes
+        "The figure for a reviewer: means with two standard errors, in units of the whole."
+        ax = new_axes() if ax is None else ax
+        from spectral_moments.figures import STYLE  # it needs matplotlib
+
+        place = np.arange(len(self.shapes))
+        for k, name in enumerate(self.values):
+            mean, error = (x[:, order - 1] for x in self.ratios(name))
+            style = {"marker": "o", "label": name, **STYLE.get(name, {})}
+            ax.errorbar(place + 0.06 * k, mean, 2 * error, **style)
+        ax.axhline(1, color="0.3", ls=":", lw=1)
+        ax.set_xticks(place, ["{} x {}".format(*shape) for shape in self.shapes])
+        ax.set(xlabel="rows x columns", ylabel=f"mean of $m({order})$ / whole")
+        ax.legend()
+        return ax
+
 # %% ../../nbs/35_subsampling.ipynb #cc0ce5a5
 @dataclass(frozen=True, eq=False)
-class SubsampleCheck(Records):
+class SubsampleCheck(_RatioTable):
     "Estimates from submatrices beside those from the whole."
 
     shapes: list  # (rows, columns) of the submatrices
@@ -120,52 +169,6 @@ class SubsampleCheck(Records):
             p = 2 * stdtr(count, -abs(mean - 1) / error)
         p = holm(np.where(error > 0, p, np.nan).ravel())
         return float(np.nanmin(p)) if np.isfinite(p).any() else math.nan
-
-    def records(self):
-        "One row for each estimator, size and order."
-        found = []
-        for name in self.values:
-            mean, error = self.ratios(name)
-            for i, k in np.ndindex(mean.shape):
-                size = dict(zip(("rows", "columns"), self.shapes[i]))
-                row = dict(ratio=float(mean[i, k]), stderr=float(error[i, k]))
-                found.append(dict(estimator=name, **size, n=k + 1, **row))
-        return found
-
-    def __str__(self):
-        found, (first, *_) = [*map(self.ratios, self.values)], self.values.values()
-        which = "all" if self.exhaustive else f"{len(first[0])} random"
-        lines = [f"Mean over {which} submatrices / value of the whole"]
-        lines += [f"{'rows x columns':>15}  n" + "".join(f"{k:>19}" for k in self.values)]
-        for i, n in np.ndindex(found[0][0].shape):
-            cells = (f"{m[i, n]:.3f} +- {e[i, n]:.3f}" for m, e in found)
-            size = "{} x {}".format(*self.shapes[i])
-            lines.append(f"{size:>15}  {n + 1}" + "".join(f"{x:>19}" for x in cells))
-        if not self.exhaustive:
-            cells = (f"{self.p_value(name):.2g}" for name in self.values)
-            lines.append(f"{'p of all (Holm)':>18}" + "".join(f"{x:>19}" for x in cells))
-        return "\n".join(lines)
-
-    def plot(
-        self,
-        ax=None,  # matplotlib axes; None makes new ones
-        *,
-        order: int = 2,  # n of the moment that is drawn
-    ):  # the axes
-        "The figure for a reviewer: means with two standard errors, in units of the whole."
-        ax = new_axes() if ax is None else ax
-        from spectral_moments.figures import STYLE  # it needs matplotlib
-
-        place = np.arange(len(self.shapes))
-        for k, name in enumerate(self.values):
-            mean, error = (x[:, order - 1] for x in self.ratios(name))
-            style = {"marker": "o", "label": name, **STYLE.get(name, {})}
-            ax.errorbar(place + 0.06 * k, mean, 2 * error, **style)
-        ax.axhline(1, color="0.3", ls=":", lw=1)
-        ax.set_xticks(place, ["{} x {}".format(*shape) for shape in self.shapes])
-        ax.set(xlabel="rows x columns", ylabel=f"mean of $m({order})$ / whole")
-        ax.legend()
-        return ax
 
 # %% ../../nbs/35_subsampling.ipynb #a63e9eff
 def _check_shapes(shapes, shape, least, n_draws):
@@ -257,13 +260,15 @@ class Sweep(Records):
             found.append(dict(rows=p, columns=q, dimension=D.value, stderr=D.stderr) | ends)
         return found
 
-    def __str__(self):
-        lines = [f"Dimension of random submatrices, {len(self.moments[0])} of each size"]
-        lines.append("rows x columns  dimension  std. error  10% lie below  90% lie below")
-        for (p, q), found, (low, high) in zip(self.shapes, self.dimensions, self.ends):
-            numbers = f"{found.value:11.4g}{found.stderr:12.2g}{low:15.4g}{high:15.4g}"
-            lines.append(f"{f'{p} x {q}':>14}{numbers}")
-        return "\n".join([*lines, f"{'the whole':>14}  {self.whole}"])
+    def heading(self):
+        "What the numbers are."
+        count = f"{len(self.moments[0])} of each size"
+        band = "10% of them below low10, 90% below high90"
+        return f"Dimension of random submatrices, {count}, {band}"
+
+    def footing(self):
+        "The dimension of the whole."
+        return f"the whole: {self.whole}"
 
     def plot(
         self,

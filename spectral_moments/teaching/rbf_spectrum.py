@@ -59,7 +59,7 @@ def log_moments(
     powers = np.where(n > 0, np.exp(n * log_r), 0)
     return (n * log_s - np.log1p(np.cumsum(powers, axis=0))).sum(axis=1)
 
-
+# %% ../../nbs/15_rbf.ipynb #23a6fa7e
 def lightest_indices(
     weights,  # positive numbers in increasing order, length d
 ):  # iterator over all multi-indices, tuples of length d
