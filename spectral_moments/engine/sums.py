@@ -799,6 +799,7 @@ def summed_means(
     units,  # dict: kind -> `Units`
     replicates=False,  # whether to give the estimates without each unit
     rng=None,  # numpy Generator, for the rows that are kept
+    advance=None,  # called with the number of rows after each piece that was read
 ):  # `Means`
     """Means over all cycles of words, from sums over rows.
 
@@ -822,7 +823,7 @@ def summed_means(
     work = Work(layout, graphs, gaps, columns, means)
 
     def run(function, work, add=None):
-        return map_parts(function, [*sources.values()], pieces, work, add)
+        return map_parts(function, [*sources.values()], pieces, work, add, advance)
 
     @lru_cache
     def first(counts):
