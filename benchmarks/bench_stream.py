@@ -33,7 +33,7 @@ def against_rows(report, given):
     for n_max in (2, 3, 4):
         parts = given[: P // 4], given
         known = dict(stderr=False, n_permutations=1)
-        calls = [lambda x=x, n=n_max: sm.estimate(x, n, **known) for x in parts]
+        calls = [lambda x=x, n=n_max, o=known: sm.estimate(x, n, **o) for x in parts]
         few, all_rows = in_turn(calls, 3)
         report.row(
             "estimate of a file, time of a row: of all rows over that of a quarter",

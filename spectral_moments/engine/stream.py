@@ -298,7 +298,7 @@ class Stream(Batches):
     def __init__(
         self,
         n_features: int,  # number of columns Q
-        n_max: int = 3,  # highest order, at most 3; with groups, gaps or weights 2 if centred
+        n_max: int = 3,  # highest order, at most 3; centred with groups, gaps or weights 2
         *,
         center: bool = True,  # remove the mean over rows, without bias
         noise=None,  # law of the noise, as for `estimate`; a variance for each feature

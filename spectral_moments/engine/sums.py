@@ -652,18 +652,14 @@ class Work(NamedTuple):
     counts: bool = False  # whether counts are summed in the place of the matrices
     forms: object = None  # `Forms` of the second pass
 
-    def measured(self, piece, blocks):
-        "The pairs of a piece and their matrices, as measured."
+    def matrices(self, piece, blocks):
+        "The matrices of a piece, about their means."
         pairs = {
             name: view.pair(Source(to_numpy(x), 0, self.gaps[name]))
             for (name, view), x in zip(piece.views.items(), blocks)
         }
-        return pairs, measured(pairs, self.layout, self.graphs)
-
-    def matrices(self, piece, blocks):
-        "The matrices of a piece, about their means."
-        known = *self.measured(piece, blocks), self.means, self.graphs
-        return prepared(*known)[self.counts]
+        given = measured(pairs, self.layout, self.graphs)
+        return prepared(pairs, given, self.means, self.graphs)[self.counts]
 
     def known(self, piece):
         "What sums over a piece have to know."
