@@ -373,8 +373,9 @@ def _operands(others, arrays, kept):
         if len(ends) < 3:
             found.append((arrays[f], ends))
         else:
-            ((mine, _),) = _three_columns(_placed_edges((f, ends)), kept, 10)
-            found += [(kept.weights, (10,)), *mine]
+            edges = _placed_edges((f, ends))
+            found.append((kept.weights, (10,)))
+            found += [(kept.matrices[label], (10, k)) for _, k, label in edges]
     return found
 
 
