@@ -39,7 +39,28 @@ def main():
             baseline="the same matrix in memory",
             timing="shortest of 3, in turn, scheduler of threads",
         )
+    against_workers(report, rng)
     report.save()
+
+
+def against_workers(report, rng):
+    "Two threads of Dask against one, for all orders."
+    P, Q = sized((40_000, 128), (800, 20))
+    array = da.from_array(rng.standard_normal((P, Q)), chunks=(P // 8, Q))
+
+    def run(n_max, workers):
+        with dask.config.set(scheduler="threads", num_workers=workers):
+            return sm.estimate(array, n_max, stderr=False, n_permutations=1)
+
+    for n_max in (2, 3, 4):
+        calls = [lambda n=n_max, w=workers: run(n, w) for workers in (2, 1)]
+        report.row(
+            "estimate of a Dask array, two workers over one",
+            np.divide(*in_turn(calls, 3)),
+            sizes=f"{by(P, Q)}, n_max = {n_max}",
+            baseline="one worker",
+            timing="shortest of 3, in turn, scheduler of threads",
+        )
 
 
 if __name__ == "__main__":

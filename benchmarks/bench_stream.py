@@ -28,6 +28,22 @@ def options_of(what):
     return dict(groups=np.arange(P) // 40) if known is None else known
 
 
+def against_rows(report, given):
+    "The cost of a row of a file, of a quarter of the rows and of all: a straight line."
+    for n_max in (2, 3, 4):
+        parts = given[: P // 4], given
+        known = dict(stderr=False, n_permutations=1)
+        calls = [lambda x=x, n=n_max, o=known: sm.estimate(x, n, **o) for x in parts]
+        few, all_rows = in_turn(calls, 3)
+        report.row(
+            "estimate of a file, time of a row: of all rows over that of a quarter",
+            all_rows / few / 4,
+            sizes=f"{by(P, Q)}, n_max = {n_max}",
+            baseline=f"the first {by(P // 4)} rows",
+            timing="shortest of 3, in turn",
+        )
+
+
 def main():
     report, rng = Report("stream"), np.random.default_rng(0)
     rows = rng.standard_normal((P, Q))
@@ -48,6 +64,7 @@ def main():
                 baseline="the product of the matrix with its transpose, Q x Q",
                 timing="shortest of 3, in turn",
             )
+        against_rows(report, given)
     for n_max, limit in ((2, 6), (3, 14)):
         stream = sm.Stream(Q, n_max).update(rows)
         calls = [lambda s=stream: s.update(rows), lambda s=stream: s.merge(s), square]

@@ -128,7 +128,8 @@ def measure(
         way = plan(design, words, method, n_permutations)
     drawn = _drawn(design, way) if way.method == "auto" and design.counted else ()
     part = complete_part(design) if any(drawn) else None
-    with progress_bar(progress, None) as bar:
+    rows = None if design.in_memory else _rows_to_read(design, way, stderr)
+    with progress_bar(progress, rows, "view" if design.in_memory else "row") as bar:
         options = dict(stderr=stderr, rng=rng, n_jobs=n_jobs, advance=bar.update)
         if part and not any(_drawn(part.design, plan(part.design, words, method))):
             found, names, lost = _completed(design, words, part, drawn, options)
@@ -145,6 +146,13 @@ def measure(
                 return measure(_surveyed(design), words, **options)
     settings = dict(method=method, n_permutations=n_permutations, seed=random_state)
     return answer(found, design, words, names, settings, lost=lost, notes=notes)
+
+
+def _rows_to_read(design, way, stderr):
+    "Rows times passes over them; None if it is not known beforehand."
+    if {*way.names} != {"sums"} or design.counted or max(design.trials.values()) > 1:
+        return None
+    return design.lengths["inputs"] * (2 if stderr else 1)
 
 
 def _surveyed(design):
@@ -204,7 +212,8 @@ def _values(phi, name, n_max, center=False, *, gradient=False, progress=False, *
     options["rng"] = check_random_state(options.pop("random_state", 0))
     given = replace(source, trials=tensor_trials(phi)) if gradient else source
     given = Design({"phi": System(given)}, center)
-    with progress_bar(progress, None) as bar:
+    unit = "view" if given.in_memory else "row"
+    with progress_bar(progress, None, unit) as bar:
         found = reduce(given, words, name, advance=bar.update, **options)
     numbers = to_numpy(found.values).copy()
     lost = lost_words(found._replace(values=numbers), design, words)

@@ -3,14 +3,18 @@
 import copy
 import io
 import json
+import os
 import pickle
+import re
+import subprocess
+import sys
 import threading
 import warnings
 import zipfile
 
 import numpy as np
 import pytest
-from conftest import peak_memory
+from conftest import ROOT, peak_memory
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -502,3 +506,33 @@ def test_notes_of_a_stream():
         assert any("60 of 120 rows are exact copies" in note for note in notes)
         notes = Stream(8, 2, center=False).update(phi + 5).estimate().notes
     assert any("mean over inputs" in note for note in notes)
+
+
+# ------------------------------------------------------------------------- other engines
+def blocks_of_the_page():
+    "The code in the section *Without Dask* of the chapter on clusters."
+    cells = json.loads((ROOT / "nbs/26_cluster.ipynb").read_text())["cells"]
+    text = next("".join(c["source"]) for c in cells if "## Without Dask" in c["source"][0])
+    return re.findall(r"```(?:bash|python)\n(.*?)```", text, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("engine", ["shell", "ray", "pyspark"])
+def test_merged_by_another_engine(tmp_path, engine):
+    "The page's own lines give the estimate of all rows."
+    if engine != "shell":
+        pytest.importorskip(engine)
+    phi = sm.Linear(4).sample(1200, 9, random_state=0)
+    paths = [str(tmp_path / f"shard-{k}.npy") for k in range(4)]
+    for path, rows in zip(paths, np.split(phi, 4)):
+        np.save(path, rows)
+    code = dict(zip(("shell", "ray", "pyspark"), blocks_of_the_page()))[engine]
+    if engine == "shell":
+        command = ["bash", "-c", code.replace("python -c", f"{sys.executable} -c")]
+    else:
+        command = [sys.executable, "-c", f"paths = {paths}\n{code}"]
+    path = os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])
+    here = os.environ | {"PYTHONPATH": path, "PYSPARK_PYTHON": sys.executable}
+    options = dict(cwd=tmp_path, env=here, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, **options)
+    whole = sm.Stream(9, 2).update(phi).estimate()
+    assert all(f"{value:.4g}" in done.stdout for value in whole.values), done.stderr

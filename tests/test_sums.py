@@ -1,5 +1,7 @@
 """Sums over rows: equal to all cycles, whatever the pieces, options and containers."""
 
+import warnings
+
 import numpy as np
 import pytest
 from conftest import peak_memory
@@ -253,6 +255,40 @@ def test_groups_on_dask_and_in_a_file(nothing_loaded, tmp_path):
         found = estimate(data, 2, groups=groups)
         np.testing.assert_allclose(found.values, expected.values, rtol=1e-11)
         np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-10)
+
+
+def test_unequal_groups_of_many_rows():
+    "Numbers of ways to choose rows are beyond 64 bits; doubling all rows changes little."
+    rng = np.random.default_rng(0)
+    groups = np.sort(np.concatenate([np.arange(200), rng.integers(0, 200, 100)]))
+    phi = MANY[: len(groups), :4]
+    times = 2**8  # (76,800 rows)^4 > 2^63
+    many = np.tile(phi, (times, 1))
+    labels = (np.arange(times)[:, None] * 200 + groups).ravel()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        one, two = estimate(phi, 2, groups=groups), estimate(many, 2, groups=labels)
+    ratio = one.parts["inputs"] / two.parts["inputs"] / np.sqrt(times)
+    np.testing.assert_allclose(ratio, 1, rtol=0.05)
+
+
+@pytest.mark.parametrize("stderr", [True, False])
+@pytest.mark.parametrize("container", ["file", "dask"])
+def test_progress_in_rows(nothing_loaded, tmp_path, caplog, container, stderr):
+    "Rows read, of all in all passes; of a sketch, whose rounds are not known, rows read."
+    np.save(tmp_path / "a.npy", MANY)
+    data = np.load(tmp_path / "a.npy", mmap_mode="r")
+    if container == "dask":
+        data = da.from_array(MANY, chunks=(700, 20))
+    options = dict(stderr=stderr, progress=True)
+    with caplog.at_level("INFO", logger="spectral_moments"):
+        estimate(data, 3, **options)
+        assert caplog.messages == [f"{3000 * (1 + stderr)} of {3000 * (1 + stderr)} rows"]
+        caplog.clear()
+        if container == "file":
+            estimate(data, 4, method="sketched", n_permutations=1, center=False, **options)
+            (line,) = caplog.messages  # two passes, and a block to see where it lies
+            assert 6000 <= int(line.removesuffix(" rows")) < 6200
 
 
 def test_kept_rows_are_unbiased_and_tell_their_noise(monkeypatch):

@@ -613,19 +613,30 @@ def map_parts(
     pieces,  # list, each with its `rows`
     shared,  # what all share
     add=None,  # function of a list of results: their sum; None: all results
+    advance=None,  # called with the number of rows after each piece
 ):  # list of results, or their sum
     "`function` of every piece of the rows, where it lies, and the sum of the results."
-    parts = [piece.rows for piece in pieces]
+    parts, every = [piece.rows for piece in pieces], np.arange(sources[0].shape[1])
+    sizes = [len(every[rows]) for rows in parts]
+    advance = advance or (lambda number: None)
     blocks = zip(*(library(x.trials).pieces(x, parts) for x in sources))
     if all(source.backend != "dask" for source in sources):
-        found = (function(shared, piece, *x) for piece, x in zip(pieces, blocks))
+        found = _here(function, blocks, pieces, shared, sizes, advance)
         return list(found) if add is None else _folded(found, add)
-    return _on_workers(function, blocks, pieces, shared, add)
+    return _on_workers(function, blocks, pieces, shared, add, sizes, advance)
 
 
-def _on_workers(function, blocks, pieces, shared, add):
+def _here(function, blocks, pieces, shared, sizes, advance):
+    "The results of the pieces, one after the other."
+    for piece, size, parts in zip(pieces, sizes, blocks):
+        yield function(shared, piece, *parts)
+        advance(size)
+
+
+def _on_workers(function, blocks, pieces, shared, add, sizes, advance):
     "The same for Dask: one task for each piece, and a tree of sums."
     import dask
+    from dask.callbacks import Callback
     from dask.delayed import Delayed
     from dask.highlevelgraph import HighLevelGraph
 
@@ -644,7 +655,10 @@ def _on_workers(function, blocks, pieces, shared, add):
             graph[name, depth, k] = (add, several[k : k + TREE])
             level.append((name, depth, k))
     whole = HighLevelGraph.from_collections(name, graph, layers)
-    found = dask.compute(*(Delayed(key, whole, layer=name) for key in level))
+    left = {(name, 0, k): size for k, size in enumerate(sizes)}
+    with Callback(posttask=lambda key, *_: advance(left.pop(key, 0))):
+        found = dask.compute(*(Delayed(key, whole, layer=name) for key in level))
+    advance(sum(left.values()))  # a distributed scheduler calls nobody back
     return found[0] if add else list(found)
 
 

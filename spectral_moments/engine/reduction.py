@@ -36,6 +36,7 @@ class Request(NamedTuple):
     rng: np.random.Generator = None  # for families that draw
     n_jobs: int = 1  # number of threads
     options: dict = {}  # of one family
+    advance: object = None  # called with the number of rows that were read
 
     @property
     def n_max(self):
@@ -57,6 +58,7 @@ class Family(NamedTuple):
     noisy: bool = False  # whether it draws, until the noise is small
     highest: int = None  # highest order, None for any
     sampled: bool = True  # whether the rows are a sample; if not, all of them have a mean
+    reads: bool = False  # whether it reads rows a piece at a time
     powers: bool = True  # whether it knows only powers of one system, m(1), m(2), ...
     walks: tuple = ()  # backends where `auto` turns to it for what is beyond all cycles
     apart: tuple = ()  # what it knows of: "groups", "population", "noise"
@@ -81,7 +83,7 @@ def _sums(design, views, ask):
     if design.lengths["inputs"] <= KEPT:
         return _all_cycles(design, views, ask)
     options = dict(layout=design.layout, units=design.units, replicates=ask.replicates)
-    return summed_means(design.systems, views, ask.words, **options)
+    return summed_means(design.systems, views, ask.words, advance=ask.advance, **options)
 
 
 def _seen_units(design, views):
@@ -147,7 +149,8 @@ def _blocks(source, view, ask):
 
 def _sketched(source, view, ask):
     "Cycles through increasing blocks, closed by random probes."
-    return sketch_means(source, view, ask.n_max, rng=ask.rng, **ask.options)
+    known = dict(rng=ask.rng, advance=ask.advance)
+    return sketch_means(source, view, ask.n_max, **known, **ask.options)
 
 
 def _plain(sums):
@@ -207,6 +210,7 @@ FAMILIES = {
         reach=lambda center, counted, *sides: highest_order(center, counted, sum(sides)),
         backward=(*_HERE, "dask"),
         highest=3,
+        reads=True,
         powers=False,
         apart=("groups", "population", "noise"),
     ),
@@ -225,7 +229,9 @@ FAMILIES = {
         walks=(*_HERE, "dask"),
         apart=("groups",),
     ),
-    "sketched": Family(_alone(_sketched), _probe_cost, ordered=True, noisy=True),
+    "sketched": Family(
+        _alone(_sketched), _probe_cost, ordered=True, noisy=True, reads=True
+    ),
     "naive": Family(_plain(naive_sums), _walk_cost(1), honest=False, **_COMPLETE),
     "kv_row": Family(_plain(increasing_rows), _walk_cost(1), ordered=True, honest=False),
     "kv_col": Family(
@@ -385,7 +391,8 @@ def average(
     rng=None,  # numpy Generator
     n_jobs=1,  # number of threads
     enough=None,  # function of `Reduced`: whether to stop before `runs`
-    advance=None,  # called without arguments after each view
+    advance=None,  # called after each view with 1; with the number of rows that were read
+    # if these are not in memory
     **options,  # of the family
 ):  # `Reduced`
     "Average a family over views."
@@ -405,7 +412,8 @@ def average(
         halves = {T: found[run % len(found)] for T, found in splits.items()}
         view = draw_views(design, rng, halves=halves, **draw)
         again = replicates and (run < replicated or not family.ordered)
-        ask = Request(words, again, centred, rng, n_jobs, options)
+        read = advance if not design.in_memory else None
+        ask = Request(words, again, centred, rng, n_jobs, options, read)
         found = family.means(design, view, ask)
         known, xp = found.values == found.values, namespace(found.values)
         total, seen = total + xp.where(known, found.values, 0), seen + 1 * known
@@ -423,8 +431,8 @@ def average(
             axes[kind] = Axis(normal_units(noise / (run + 1) ** 2))
         values = total / xp.where(seen > 0, seen, math.nan)
         result = Reduced(values, axes, rounding)
-        if advance:
-            advance()
+        if advance and not (read and family.reads):  # which tells by itself
+            advance(design.lengths["inputs"] if read else 1)
         least = PAIRINGS if paired else 1
         least = max(least, ORDERS) if family.noisy else least
         if enough is not None and run + 1 >= least and enough(result):

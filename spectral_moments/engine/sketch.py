@@ -68,6 +68,7 @@ def sketch_means(
     rng,  # numpy Generator
     rank=64,  # leading directions that are closed exactly
     n_probes=64,  # random probes for the rest
+    advance=None,  # called with the number of rows after each block that was read
 ):  # `Means`, with the noise of the probes
     "Means over cycles through increasing blocks, closed by probes."
     P, Q = view.shape(source)
@@ -85,7 +86,12 @@ def sketch_means(
         part = lambda a: whole.part(slices[a])
 
     def sums(part):
-        total, noise = _sketched_sums(lambda a: scale.scaled(part(a)), *options)
+        def read(a):
+            if advance:
+                advance(int(sizes[0][a]))
+            return scale.scaled(part(a))
+
+        total, noise = _sketched_sums(read, *options)
         return total / scale.numbers, noise / scale.numbers / scale.numbers[:, None]
 
     total, noise = sums(part)

@@ -21,25 +21,21 @@ from numpy.typing import ArrayLike
 from ..checks import ArgumentError, check_count, check_flag, check_numbers
 from .arrays import check_trials, library, map_parts, to_numpy
 from .choice import lost_words, trial_axis
-from .graphs import Units, prepared, word_weights
-from .planner import Same
+from .graphs import Units, word_weights
 from .reduction import Axis, Reduced, draw_views, reduce
 from .reduction import trial_splits
 from .sources import Means, scaled
 from spectral_moments.engine.sums import (
-    Deletions,
+    Passes,
     Piece,
     Work,
     added_sums,
     cut_rows,
-    deleted_means,
-    graph_shares,
-    has_high,
     highest_order,
-    kept_rows,
     near_means,
     origin_of,
     piece_sums,
+    row_means,
     row_pieces,
     row_plan,
     row_shares,
@@ -302,7 +298,7 @@ class Stream(Batches):
     def __init__(
         self,
         n_features: int,  # number of columns Q
-        n_max: int = 3,  # highest order, at most 3; with groups or gaps 2 if centred
+        n_max: int = 3,  # highest order, at most 3; centred with groups, gaps or weights 2
         *,
         center: bool = True,  # remove the mean over rows, without bias
         noise=None,  # law of the noise, as for `estimate`; a variance for each feature
@@ -525,13 +521,12 @@ def _answer(stream, stderr):
     design = _rescaled_design(design, state.exponent, kind.gaps)
     inputs = Units(stream.n_rows, state.unit, state.sizes)
     units = dict(design.units, inputs=inputs)
-    layout = stream.layout(kind)
     spaces = {name: system.space for name, system in design.systems.items()}
+    work = _work(stream, design, kind, state.exponent)
     found = []
     for k, halves in enumerate(stream.splits(kind)):
-        deletions = Deletions(words, layout, units) if stderr else None
-        total = _total(stream, design, k, halves, units, deletions)
-        found.append(deleted_means(words, layout, total, spaces, units, deletions))
+        passes = _passes(stream, design, work, k, halves)
+        found.append(row_means(words, work, passes, spaces, units, stderr))
     means = _averaged(found)
     axes = {k: Axis(x - means.values[:, None]) for k, x in means.without.items()}
     for name, axis in axes.items():
@@ -586,37 +581,25 @@ def _trial_axis(design, words, n_rows):
     return {name: Axis(axis.deviations * less) for name, axis in found.items()}
 
 
-def _total(stream, design, split, halves, units, deletions):
-    "The sums of all graphs, with the shares of kept rows and of all columns."
+def _passes(stream, design, work, split, halves):
+    "The sums of one split of the trials, and what kept rows tell of rows and columns."
     state, kind = stream._state, stream._kind
-    work = _work(stream, design, kind, state.exponent)
-    terms, graphs = row_plan(work.graphs, work.layout.features)
-    mine = slice(split * len(graphs), (split + 1) * len(graphs))
+    number = len(row_plan(work.graphs, work.layout.features)[1])
     piece = Piece(slice(None), draw_views(design, None, halves=halves))
     blocks = [system.source.take(slice(None)) for system in design.systems.values()]
-    pairs, given = work.measured(piece, blocks)
-    both = prepared(pairs, given, work.means, work.graphs)
-    masks = {
-        Same(k): 1.0 * (of[:, None] == of)
-        for k, of in work.column_groups.items()
-        if of is not None
-    }
 
-    def total(seeds, counts=False):
-        sums = (state.counts if counts else state.sums)[mine]
-        arrays, kept = dict(zip(graphs, sums)), None
-        if has_high(terms):
-            known = arrays | masks, stream.n_rows, work.column_groups
-            kept = kept_rows(both[counts], state.weights[state.unit], *known)
+    def first(counts):
+        sums = state.counts if counts else state.sums
+        return sums[split * number : (split + 1) * number]
 
-        def second(work):
-            matrices = prepared(pairs, given, work.means, work.graphs)[work.counts]
-            return _kept_shares(state, work, matrices, kind.grouped)
+    def second(work):
+        return _kept_shares(state, work, work.matrices(piece, blocks), kind.grouped)
 
-        counted = work._replace(counts=counts)
-        return graph_shares(counted, arrays, masks, kept, seeds, units, deletions, second)
+    def kept(counts):
+        matrices = work._replace(counts=counts).matrices(piece, blocks)
+        return matrices, state.weights[state.unit], slice(None)
 
-    return total
+    return Passes(first, second, kept)
 
 
 def _kept_shares(state, work, matrices, grouped):
