@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['ALIASES', 'SPEED', 'LEAST', 'MOST', 'PRODUCTS', 'ERRORS', 'WIDEST', 'KEPT', 'LARGEST', 'PAIRS', 'CHEAP', 'ROUNDS',
            'TOLERANCE', 'LOST', 'NEGLIGIBLE', 'LITERAL', 'MANY', 'OVERHEAD', 'GAPS', 'FLIPS', 'STEP', 'choose',
-           'every_cycle', 'Plan', 'plan', 'lost_words', 'reduce_planned', 'without_unit', 'Complete', 'complete_part',
-           'literal_axes', 'trial_axis', 'axes_from_sample']
+           'every_cycle', 'Plan', 'plan', 'lost_words', 'reduce_planned', 'Complete', 'complete_part', 'literal_axes',
+           'trial_axis', 'axes_from_sample', 'carry_out']
 
 # %% ../../nbs/98_choice.ipynb #b7ff3e58
 import math
@@ -24,10 +24,11 @@ from spectral_moments.engine.reduction import (
     Reduced,
     reach,
     reduce,
-    trial_splits,
+    trial_views,
+    without_each,
 )
 from .graphs import word_weights
-from .planner import plan_steps
+from .planner import plan_cost
 from .sources import Source
 from .systems import Design, Side, System
 from ..errors import axis_error
@@ -54,13 +55,12 @@ def choose(
     "Which family estimates which word, by price in multiply-adds, errors included."
     P, Q = _sizes(design)
     budget = min(max(LEAST, PRODUCTS * P * Q * min(P, Q)), MOST) / ERRORS
-    splits = (trial_splits(T, _DRAWS()) for T in design.trials.values())
-    views, names = max(map(len, splits)), []
-    for k in range(1, len(words) + 1):
+    views, names = len(trial_views(design)), []
+    for k in range(len(words), 0, -1):  # as many as can be paid for
         name = every_cycle(design, words[:k], budget / views)
-        if name is None:
+        if name is not None:
+            names = [name] * k
             break
-        names = [name] * k
     others, n_max = len(words) - len(names), len(words[-1])
     if not others or len(design.systems) > 1:
         return ["all_cycles"] * len(words) if others else names, views
@@ -326,17 +326,6 @@ LITERAL = SPEED / 8  # price of all deletions up to which each is made
 MANY = 100  # units of one kind from which the derivative is exact enough
 OVERHEAD = SPEED / 100_000  # of one operation, however small
 
-
-def without_unit(
-    design: Design,  # what was measured, and what is known of it
-    kind: str,  # of unit
-    unit: int,  # its number
-) -> Design:
-    "Leave out a row or column, or a group of these."
-    of = design.units[kind]
-    labels = np.arange(of.size) if of.groups is None else of.groups
-    return design.part(kind, np.flatnonzero(labels != unit))
-
 # %% ../../nbs/98_choice.ipynb #d51a7d32
 GAPS = 0.05  # share of rows or columns that are left out because of a gap, at most
 
@@ -383,11 +372,10 @@ def _affordable(design, words, kinds):
     counts = [design.units[kind].count for kind in kinds]
     if max(counts, default=0) > MANY:
         return ()
-    views = max(len(trial_splits(T, _DRAWS())) for T in design.trials.values())
+    views = len(trial_views(design))
     while words:
-        graphs = word_weights(words, design.layout).graphs
-        price = _price("all_cycles", design, words)
-        price += OVERHEAD * plan_steps(graphs, design.lengths, design.layout.features)
+        graphs, features = word_weights(words, design.layout).graphs, design.layout.features
+        price = plan_cost(graphs, design.lengths, features, OVERHEAD)
         if sum(counts) * views * price <= LITERAL:
             break
         words = tuple(word for word in words if len(word) < max(map(len, words)))
@@ -419,10 +407,9 @@ def literal_axes(
         deviations[[word in mine and word not in some for word in words]] = np.nan
         place = [k for k, word in enumerate(words) if word in some]
         some = tuple(words[k] for k in place)
-        for unit in range(count if left and some else 0):
-            part = without_unit(design, kind, unit)
-            without = reduce(part, some, "all_cycles", rng=_DRAWS()).values
-            deviations[place, unit] = left * (to_numpy(without) - found.values[place])
+        if left and some:
+            without = without_each(design, some, kind)
+            deviations[place] = left * (without - found.values[place, None])
         axes[kind] = Axis(deviations)
     return axes
 
@@ -589,3 +576,53 @@ def axes_from_sample(
         kind: _single_units(found.axes[kind].deviations, count)
         for kind, count in zip(design.units, stands_for)
     }
+
+# %% ../../nbs/98_choice.ipynb #c41e0a02
+def carry_out(
+    design: Design,  # what was measured, and what is known of it
+    way: Plan,  # which family for which word
+    **options,  # stderr: whether to give axes; and of `reduce`
+) -> tuple:  # (`Reduced`, the family of each word, which were lost to rounding, notes)
+    "Values and their axes, as planned."
+    drawn = _drawn(design, way) if way.method == "auto" and design.counted else ()
+    part = complete_part(design) if any(drawn) else None
+    inside = part and plan(part.design, way.words, "auto")
+    if not part or any(_drawn(part.design, inside)):
+        return *_with_axes(design, way, **options), []
+    found, names, lost = _with_axes(part.design, inside, **options)
+    values, axes, few = found.values, dict(found.axes), way.words[: drawn.index(True)]
+    if part.kind in axes:
+        axes[part.kind] = part.among_all(axes[part.kind], design)
+    if few:  # what all cycles of the whole can give
+        whole, first, gone = _with_axes(design, plan(design, few, "auto"), **options)
+        join = lambda x, y: np.concatenate([x, y[len(few) :]])
+        for kind in axes.keys() & whole.axes.keys():
+            axes[kind] = Axis(join(whole.axes[kind].deviations, axes[kind].deviations))
+        values, lost = join(whole.values, values), join(gone, lost)
+        names = [*first, *names[len(few) :]]
+    orders = sorted({len(word) for word, random in zip(way.words, drawn) if random})
+    note = f"n = {', '.join(map(str, orders))}: from the {len(part.keep)} of "
+    note += f"{design.lengths[part.kind]} {part.kind} without gaps"
+    return Reduced(values, axes), names, lost, [note]
+
+
+def _drawn(design, way):
+    "Which words are not sums over all cycles, but over random orders or pairs of rows."
+    exact = {"all_cycles", "sums"}
+    reached = [reach(design, name) if name in exact else 0 for name in way.names]
+    return [len(word) > most for word, most in zip(way.words, reached)]
+
+
+def _with_axes(design, way, *, stderr, **options):
+    "Values with their axes, the family of each, and which words were lost to rounding."
+    families, axes, errors = [FAMILIES[name] for name in way.names], {}, None
+    stderr = stderr and all(family.honest for family in families)
+    exact = stderr and all(design.backends <= {*family.backward} for family in families)
+    if stderr and not exact:  # only one system has families that are not
+        axes = axes_from_sample(design, len(way.words))
+        errors = np.hypot.reduce([axis_error(x) for x in axes.values()])
+    found, names, lost = reduce_planned(design, way, errors, replicates=exact, **options)
+    if exact:
+        axes = literal_axes(design, way.words, names, found)
+        axes |= trial_axis(design, way.words, found)
+    return found._replace(axes=found.axes | axes if stderr else {}), names, lost
