@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['ONE', 'SMALL', 'STACK', 'set_partitions', 'moebius', 'cycle', 'canonical', 'graph_terms', 'split_cycle', 'Layout',
            'word_patterns', 'WordWeights', 'word_weights', 'Units', 'elementary_symmetric', 'column_sums', 'measured',
-           'prepared', 'graph_labels', 'layout_of', 'companions', 'word_means', 'means_without', 'means_from_sums']
+           'prepared', 'graph_labels', 'layout_of', 'companions', 'word_means', 'means_from_sums', 'means_without']
 
 # %% ../../nbs/46_graphs.ipynb #316d5e96
 import itertools
@@ -776,60 +776,6 @@ def word_means(
     return means_from_sums(words, layout, total, spaces, units, replicates, precision)
 
 
-STACK = 2**17  # entries of a stack of matrices, each without another unit
-
-
-def means_without(
-    pairs,  # dict: system -> `Pair` of matrices with the same rows
-    words,  # tuple of words, tuples of systems
-    kind,  # of the units that are left out
-    *,
-    layout,  # `Layout`
-    units,  # dict: kind -> `Units`
-):  # (words, units)
-    "Means over all cycles without each unit of one kind, each computed anew."
-    graphs, of = word_weights(words, layout).graphs, units[kind]
-    given = measured(pairs, layout, graphs)
-    first = next(iter(given.values()))
-    label = np.arange(of.size) if of.groups is None else of.groups
-    sizes, found = np.bincount(label), np.full((len(words), of.count), np.nan)
-    options = dict(features=layout.features)
-    options["units"] = {kind: each.groups for kind, each in units.items()}
-    room = max(1, STACK // max(math.prod(x.shape) for x in given.values()))
-    for size in set(sizes.tolist()):
-        terms = _terms(words, layout, units | {kind: of.without(size)})
-        alike = np.flatnonzero(sizes == size)
-        for some in (alike[k : k + room] for k in range(0, len(alike), room)):
-            keep = namespace(first).asarray(1.0 * (label != some[:, None]))
-            both = _left_out(pairs, given, graphs, kind, keep, layout)
-            totals = (graph_sums(graphs, x, **options).totals for x in both)
-            found[:, some] = _stacked_values(terms, *totals)
-    return found
-
-
-def _left_out(pairs, given, graphs, kind, keep, layout):
-    "Stacks of matrices, and of what is counted of them, in which some units are zero."
-    ends, rows = Sides(layout.features).ends, kind == "inputs"
-    sums = column_sums(given, keep if rows else None) if layout.center else {}
-    mask = keep[:, :, None] if rows else keep[:, None]
-    return [
-        {label: x * mask if kind in ends(label) else x for label, x in matrices.items()}
-        for matrices in prepared(pairs, given, sums, graphs)
-        if matrices is not None
-    ]
-
-
-def _stacked_values(terms, totals, counted=None):
-    "Words from the sums of all graphs on stacks of matrices, (words, stack)."
-    each, count = terms.means @ np.array(np.broadcast_arrays(*finished(*totals))), 1.0
-    if counted is not None:
-        counted = np.array(np.broadcast_arrays(*finished(*counted)))
-        count, sizes = terms.means @ counted, abs(terms.means) @ abs(counted)
-        count = np.where(count > FEWEST * sizes, count, np.nan)
-    each = each / count * terms.possible[:, None]
-    return np.array([row[row != 0] @ each[row != 0] for row in terms.words], dtype=float)
-
-
 def means_from_sums(
     words,  # tuple of words
     layout,  # `Layout`
@@ -894,3 +840,57 @@ def _shares(terms, kind, of, visits, each, count, counted):
         return visits * chance[0], _through(counted, kind, of)
     expected = terms.words @ (np.nan_to_num(each)[:, None] * chance)
     return visits * chance[0], visits * expected
+
+# %% ../../nbs/46_graphs.ipynb #46d0e1f2
+STACK = 2**17  # entries of a stack of matrices, each without another unit
+
+
+def means_without(
+    pairs,  # dict: system -> `Pair` of matrices with the same rows
+    words,  # tuple of words, tuples of systems
+    kind,  # of the units that are left out
+    *,
+    layout,  # `Layout`
+    units,  # dict: kind -> `Units`
+):  # (words, units)
+    "Means over all cycles without each unit of one kind, each computed anew."
+    graphs, of = word_weights(words, layout).graphs, units[kind]
+    given = measured(pairs, layout, graphs)
+    first = next(iter(given.values()))
+    label = np.arange(of.size) if of.groups is None else of.groups
+    sizes, found = np.bincount(label), np.full((len(words), of.count), np.nan)
+    options = dict(features=layout.features)
+    options["units"] = {kind: each.groups for kind, each in units.items()}
+    room = max(1, STACK // max(math.prod(x.shape) for x in given.values()))
+    for size in set(sizes.tolist()):
+        terms = _terms(words, layout, units | {kind: of.without(size)})
+        alike = np.flatnonzero(sizes == size)
+        for some in (alike[k : k + room] for k in range(0, len(alike), room)):
+            keep = namespace(first).asarray(1.0 * (label != some[:, None]))
+            both = _left_out(pairs, given, graphs, kind, keep, layout)
+            totals = (graph_sums(graphs, x, **options).totals for x in both)
+            found[:, some] = _stacked_values(terms, *totals)
+    return found
+
+
+def _left_out(pairs, given, graphs, kind, keep, layout):
+    "Stacks of matrices, and of what is counted of them, in which some units are zero."
+    ends, rows = Sides(layout.features).ends, kind == "inputs"
+    sums = column_sums(given, keep if rows else None) if layout.center else {}
+    mask = keep[:, :, None] if rows else keep[:, None]
+    return [
+        {label: x * mask if kind in ends(label) else x for label, x in matrices.items()}
+        for matrices in prepared(pairs, given, sums, graphs)
+        if matrices is not None
+    ]
+
+
+def _stacked_values(terms, totals, counted=None):
+    "Words from the sums of all graphs on stacks of matrices, (words, stack)."
+    each, count = terms.means @ np.array(np.broadcast_arrays(*finished(*totals))), 1.0
+    if counted is not None:
+        counted = np.array(np.broadcast_arrays(*finished(*counted)))
+        count, sizes = terms.means @ counted, abs(terms.means) @ abs(counted)
+        count = np.where(count > FEWEST * sizes, count, np.nan)
+    each = each / count * terms.possible[:, None]
+    return np.array([row[row != 0] @ each[row != 0] for row in terms.words], dtype=float)

@@ -211,24 +211,20 @@ class _Network:
         for first, second, label in graph:
             kinds = table.given.ends(label)
             ends = list(zip(kinds, (first, second)))
-            of = dict(symmetric=isinstance(label, Same), degree=_degree(label))
+            given = dict(args=(), degree=_degree(label))
             if fixed in ends:
                 k = ends.index(fixed)
-                op, loop = ("single", label, k), ("single", fixed[0])
                 self.links[ends[1 - k]]  # a vertex, perhaps without links
-                ref = table.add(op, (), (kinds[1 - k],), loop=loop, degree=of["degree"])
-                self.weights[ends[1 - k]].append(ref)
+                given |= dict(sides=(kinds[1 - k],), loop=("single", fixed[0]))
+                self.weights[ends[1 - k]].append(table.add(("single", label, k), **given))
             elif block in ends:
                 k = ends.index(block)
-                op, sides, loop = (
-                    ("block", label, k),
-                    (kinds[1 - k], BLOCK),
-                    (BLOCK, block[0]),
-                )
-                ref = table.add(op, (), sides, loop=loop, degree=of["degree"])
+                given |= dict(sides=(kinds[1 - k], BLOCK), loop=(BLOCK, block[0]))
+                ref = table.add((BLOCK, label, k), **given)
                 self.link(ends[1 - k], (BLOCK, block[1]), ref)
             else:
-                self.link(*ends, table.add(("matrix", label), (), kinds, **of))
+                given |= dict(sides=kinds, symmetric=isinstance(label, Same))
+                self.link(*ends, table.add(("matrix", label), **given))
 
     def link(self, u, v, ref):
         self.links[u][v].append(ref)
@@ -343,11 +339,15 @@ def make_plan(
             dear = _price(table, old, known) > _price(table, new, known)
             chosen[graph] = new if dear else old
         uses.update(_needed(table, [chosen[graph]]))
-    outputs = tuple(chosen[graph] for graph in graphs)
-    order = sorted(_needed(table, outputs))  # operands were entered before results
+    return _plan(table, [chosen[graph] for graph in graphs])
+
+
+def _plan(table, outputs):
+    "The steps to some outputs: operands were entered before results."
+    order = sorted(_needed(table, outputs))
     loops = sorted({(), *(table.nodes[i].loop for i in order)})
     steps = {loop: _with_last_uses(table, order, loop, outputs) for loop in loops}
-    return _Plan(table, outputs, steps)
+    return _Plan(table, tuple(outputs), steps)
 
 # %% ../../nbs/20_planner.ipynb #2413dd00
 def _with_last_uses(table, order, loop, outputs):
@@ -693,8 +693,7 @@ def _open_plan(graphs, sides):
     for edges, legs in graphs:
         keep = tuple((kind, leg) for leg, kind in enumerate(legs))
         outputs.append(_reduced(table, edges, _needed(table, outputs), keep=keep))
-    order = sorted(_needed(table, outputs))
-    return _Plan(table, tuple(outputs), {(): _with_last_uses(table, order, (), outputs)})
+    return _plan(table, outputs)
 
 
 def matrix_of(
@@ -736,8 +735,7 @@ def _share_plan(graphs, sides):
         for v in (("inputs", rows[0]), *inner):
             known = _needed(table, outputs)
             outputs.append(_reduced(table, edges + slope, known, keep=(v,)))
-    order = sorted(_needed(table, outputs))
-    return _Plan(table, tuple(outputs), {(): _with_last_uses(table, order, (), outputs)})
+    return _plan(table, outputs)
 
 
 def _ends(edges, legs, sides):

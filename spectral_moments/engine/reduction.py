@@ -313,7 +313,7 @@ def draw_views(
     first = partners = row_edges = None
     grouped = blocked and rows.groups is not None
     features = [system.columns.groups for system in systems.values()] if blocked else []
-    widest, orders = max(system.source.shape[2] for system in systems.values()), {}
+    orders = {}
     if paired and grouped:
         first, partners = zip(*_paired(rows.groups, rng))
         (first, row_edges), partners = _in_line(first), np.concatenate(partners)
@@ -322,7 +322,7 @@ def draw_views(
         first, partners = drawn[: P // 2 * 2 : 2], drawn[1 : P // 2 * 2 : 2]
     elif grouped:
         first, row_edges = _in_line(_members(rows.groups, rng))
-    elif shuffled and widest < P and all(groups is None for groups in features):
+    elif shuffled and design.widest < P and all(groups is None for groups in features):
         for name, system in systems.items():  # the shorter side is drawn first
             orders[name] = _flipped(system.source.shape[2], rng)
         first = _flipped(P, rng)

@@ -26,7 +26,7 @@ from spectral_moments.checks import (
 )
 from .arrays import backend, to_numpy
 from .graphs import Units, layout_of
-from .sources import Noise, Recording, open_source
+from .sources import Noise, Recording, Source, open_source
 from .sources import survey_source
 
 # %% ../../nbs/41_systems.ipynb #2610214d
@@ -60,6 +60,11 @@ class System(NamedTuple):
         columns = self.columns.part(keep) if axis == 2 else self.columns
         return System(source, columns, self.space, noise and noise.part(axis, keep))
 
+    def held(self, rows):
+        "The same of some rows, in memory and in the units that rows are handed out in."
+        source = Source(self.source.held(rows), 0, self.source.gaps)
+        return self._replace(source=source, noise=self.noise and self.noise.part(1, rows))
+
 # %% ../../nbs/41_systems.ipynb #37e2cded
 @dataclass(eq=False)
 class Design:
@@ -72,13 +77,14 @@ class Design:
     def __post_init__(self):
         "What follows, by name of a system or by kind of unit: inputs, or features."
         systems = self.systems.items()
-        shapes = {name: tuple(of.source.shape) for name, of in systems}
+        shapes = {name: of.source.shape for name, of in systems}
         self.trials = {name: shape[0] for name, shape in shapes.items()}  # their number
         self.spaces = {name: of.space for name, of in systems}  # kinds of columns
         self.lengths = {
             "inputs": next(iter(shapes.values()))[1]
         }  # numbers of rows, columns
         self.lengths |= {of.space: shapes[name][2] for name, of in systems}
+        self.widest = max(shape[2] for shape in shapes.values())  # most columns
         self.sides = {"inputs": self.rows, **{of.space: of.columns for _, of in systems}}
         sides = self.sides.items()
         self.units = {kind: Units(self.lengths[kind], of.groups) for kind, of in sides}
