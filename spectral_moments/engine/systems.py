@@ -92,8 +92,7 @@ class Design:
         self.grouped = [kind for kind, of in sides if of.groups is not None]
         self.weighted = [kind for kind, of in sides if of.weights is not None]
         self.noisy = [name for name, of in systems if of.noise]  # of a known law
-        gaps = any(of.source.gaps for _, of in systems)
-        self.counted = gaps or bool(self.weighted)  # entries are missing or have weights
+
         self.backends = {of.source.backend for _, of in systems}  # where the numbers live
         self.in_memory = self.backends <= {"numpy", "torch"}
 
@@ -101,6 +100,11 @@ class Design:
     def surveyed(self):
         "Whether all entries were looked at."
         return all(system.source.surveyed for system in self.systems.values())
+
+    @cached_property
+    def counted(self):
+        "Whether entries are missing or have weights."
+        return bool(self.weighted) or any(s.source.gaps for s in self.systems.values())
 
     @cached_property
     def layout(self):
