@@ -362,14 +362,12 @@ class _Files(Library):
     def take(self, trials, rows):  # neighbours together
         T, P, Q = trials.shape
         numbers, height = np.arange(P)[rows], max(1, STRIP // (8 * T * Q))
-        order = np.argsort(numbers)
+        order, found = np.argsort(numbers), np.empty((T, len(numbers), Q))
         parts = [order[k : k + height] for k in range(0, len(numbers), height)]
-        if isinstance(rows, slice) and len(parts) == 1:
-            parts, numbers = [slice(None)], [rows]
-        found = np.empty((T, len(order), Q))
-        for part in parts:
+        whole = isinstance(rows, slice) and len(parts) == 1  # read as it is asked for
+        for part in [slice(None)] if whole else parts:
             check_whole(trials)
-            some = trials[:, numbers[part]]
+            some = trials[:, rows if whole else numbers[part]]
             _check_integers(some, "phi")
             with np.errstate(over="ignore"):  # becomes infinite, and is refused
                 found[:, part] = some
