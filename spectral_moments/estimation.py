@@ -23,20 +23,12 @@ from spectral_moments.checks import (
 )
 from .diagnostics import lost_notes
 from .engine.arrays import backend, namespace, tensor_trials, to_numpy
-from spectral_moments.engine.choice import (
-    axes_from_sample,
-    complete_part,
-    literal_axes,
-    lost_words,
-    plan,
-    reduce_planned,
-    trial_axis,
-)
-from .engine.reduction import FAMILIES, Axis, Reduced, reach, reduce
+from .engine.choice import carry_out, lost_words, plan
+from .engine.reduction import reduce
 from .engine.sources import NotSurveyed, Recording, open_source
 from .engine.sources import survey_source, with_kernel
 from .engine.systems import Design, System, open_design
-from .errors import axis_error
+
 from spectral_moments.results import (
     Estimate,
     answer,
@@ -121,29 +113,20 @@ def measure(
     rng, n_jobs = check_random_state(random_state), check_n_jobs(n_jobs)
     if n_permutations is not None:
         n_permutations = check_count(n_permutations, "n_permutations", least=0)
-    words, notes = tuple(words), []
+    words = tuple(words)
     way = plan(design, words, method, n_permutations)
     if {*way.names} != {"sums"} and not design.surveyed:
         design = _surveyed(design)
         way = plan(design, words, method, n_permutations)
-    drawn = _drawn(design, way) if way.method == "auto" and design.counted else ()
-    part = complete_part(design) if any(drawn) else None
     rows = None if design.in_memory else _rows_to_read(design, way, stderr)
     with progress_bar(progress, rows, "view" if design.in_memory else "row") as bar:
         options = dict(stderr=stderr, rng=rng, n_jobs=n_jobs, advance=bar.update)
-        if part and not any(_drawn(part.design, plan(part.design, words, method))):
-            found, names, lost = _completed(design, words, part, drawn, options)
-            count, size = len(part.keep), design.lengths[part.kind]
-            orders = sorted({len(word) for word, random in zip(words, drawn) if random})
-            which = f"n = {', '.join(map(str, orders))}"
-            notes.append(f"{which}: from the {count} of {size} {part.kind} without gaps")
-        else:
-            try:
-                found, names, lost = _reduced(design, way, **options)
-            except NotSurveyed:  # some rows did not tell enough
-                options = dict(method=method, n_permutations=n_permutations, stderr=stderr)
-                options |= dict(random_state=random_state, n_jobs=n_jobs)
-                return measure(_surveyed(design), words, **options)
+        try:
+            found, names, lost, notes = carry_out(design, way, **options)
+        except NotSurveyed:  # some rows did not tell enough
+            options = dict(method=method, n_permutations=n_permutations, stderr=stderr)
+            options |= dict(random_state=random_state, n_jobs=n_jobs)
+            return measure(_surveyed(design), words, **options)
     settings = dict(method=method, n_permutations=n_permutations, seed=random_state)
     return answer(found, design, words, names, settings, lost=lost, notes=notes)
 
@@ -160,47 +143,6 @@ def _surveyed(design):
     for name, system in design.systems.items():
         survey_source(system.source, name)
     return replace(design)
-
-
-def _drawn(design, way):
-    "Which words are not sums over all cycles, but over random orders or pairs of rows."
-    exact = lambda name: reach(design, name) if name in ("all_cycles", "sums") else 0
-    return [len(word) > exact(name) for word, name in zip(way.words, way.names)]
-
-
-def _reduced(design, way, *, stderr, rng, n_jobs, advance):
-    "Values with their axes, the family of each, and which words were lost to rounding."
-    families, axes, errors = [FAMILIES[name] for name in way.names], {}, None
-    stderr = stderr and all(family.honest for family in families)
-    exact = stderr and all(design.backends <= {*family.backward} for family in families)
-    if stderr and not exact:  # only one system has families that are not
-        axes = axes_from_sample(design, len(way.words))
-        errors = np.hypot.reduce([axis_error(x) for x in axes.values()])
-    options = dict(rng=rng, n_jobs=n_jobs, advance=advance, replicates=exact)
-    found, names, lost = reduce_planned(design, way, errors, **options)
-    if exact:
-        axes = literal_axes(design, way.words, names, found)
-        axes |= trial_axis(design, way.words, found)
-    return found._replace(axes=found.axes | axes if stderr else {}), names, lost
-
-
-def _completed(design, words, part, drawn, options):
-    "The same: of the whole what all cycles can give, the rest of what has no gaps."
-    few = words[: drawn.index(True)]
-    one = _reduced(design, plan(design, few, "auto"), **options) if few else None
-    two = _reduced(part.design, plan(part.design, words, "auto"), **options)
-    k, found, axes = len(few), two[0], {}
-    for kind, axis in found.axes.items():
-        axis = part.among_all(axis, design) if kind == part.kind else axis
-        if one and kind in one[0].axes:
-            first = one[0].axes[kind].deviations
-            axis = Axis(np.concatenate([first, axis.deviations[k:]]))
-        axes[kind] = axis
-    join = lambda x, y: np.concatenate([x, y[k:]])
-    values = join(one[0].values, found.values) if one else found.values
-    lost = join(one[2], two[2]) if one else two[2]
-    names = [*one[1], *two[1][k:]] if one else two[1]
-    return Reduced(values, axes), names, lost
 
 # %% ../nbs/47_front_door.ipynb #bb3a4a5b
 def _values(phi, name, n_max, center=False, *, gradient=False, progress=False, **options):

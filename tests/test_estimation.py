@@ -17,7 +17,6 @@ from spectral_moments import (
     Linear,
     all_cycles,
     estimate,
-    estimation,
     increasing,
     kong_valiant,
     naive,
@@ -437,7 +436,7 @@ def test_large_matrices_are_sketched(monkeypatch):
     unit = 2.0 ** (-2 * np.arange(1, 4)[:, None] * open_source(PHI).exponent)
     axes = {k: Axis(unit * axis.deviations) for k, axis in exact.axes.items()}
     monkeypatch.setattr(choice, "choose", large)
-    monkeypatch.setattr(estimation, "axes_from_sample", lambda *_: axes)
+    monkeypatch.setattr(choice, "axes_from_sample", lambda *_: axes)
     found = uncentred(PHI, 3)
     assert found.methods == ["sketched"] * 3 and found.shape == (1, 24, 30)
     assert (found.parts["probes"] <= found.stderr).all()

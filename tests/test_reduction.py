@@ -8,9 +8,15 @@ import numpy as np
 import pytest
 
 import spectral_moments as sm
-from spectral_moments.engine.reduction import FAMILIES, draw_views, reduce, trial_splits
+from spectral_moments.engine.reduction import (
+    FAMILIES,
+    draw_views,
+    reduce,
+    trial_splits,
+    without_each,
+)
 from spectral_moments.engine.sources import Source, open_source
-from spectral_moments.engine.systems import Design, Side, System
+from spectral_moments.engine.systems import Design, Side, System, open_design
 from spectral_moments.processes import Discrete
 from spectral_moments.teaching.cycles import mean_over_increasing
 
@@ -381,3 +387,40 @@ def test_version_0_1_is_reproduced(kind):
         inside = (abs(known) > 1e-290) & np.isfinite(known)
         assert np.isnan(values[~inside]).all()  # beyond the range of doubles
         np.testing.assert_allclose(values[inside], known[inside], rtol=1e-9, err_msg=name)
+
+
+# --- every unit left out ----------------------------------------------------------------
+
+DRAWS = np.random.default_rng(8)
+SMALL = DRAWS.standard_normal((3, 10, 7)) + DRAWS.standard_normal(7)
+GAPS = np.where(DRAWS.random(SMALL.shape) < 0.1, np.nan, SMALL)
+UNEQUAL = np.array([0, 0, 0, 1, 1, 2, 3, 4, 5, 6])
+DELETIONS = {
+    "plain": ({"phi": SMALL[0]}, {}),
+    "trials": ({"phi": SMALL}, {"population": (None, 20)}),
+    "gaps": ({"phi": GAPS}, {}),
+    "gaps and weights": ({"phi": GAPS[0]}, {"row_weights": np.arange(1, 11)}),
+    "finite": ({"phi": SMALL[0]}, {"population": (30, 20)}),
+    "groups": ({"phi": SMALL[0]}, {"groups": UNEQUAL}),
+    "counts": ({"phi": DRAWS.poisson(3.0, (10, 7))}, {"noise": "poisson"}),
+    "tensor": ({"phi": "tensor"}, {}),
+    "two": ({"phi": SMALL[0], "psi": GAPS[:, :, :4]}, {}),
+    "two, groups": ({"phi": SMALL[0], "psi": SMALL[1]}, {"groups": UNEQUAL}),
+}
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("case", DELETIONS)
+def test_all_deletions_at_once_equal_those_made_one_by_one(case, center):
+    given, options = DELETIONS[case]
+    if case == "tensor":
+        given = {"phi": pytest.importorskip("torch").tensor(SMALL[0])}
+    design = open_design(given, center=center, **options)
+    words = (("phi",), ("phi", list(given)[-1]))
+    for kind, of in design.units.items():
+        found = without_each(design, words, kind)
+        labels = np.arange(of.size) if of.groups is None else of.groups
+        for unit in range(of.count):
+            part = design.part(kind, np.flatnonzero(labels != unit))
+            expected = reduce(part, words, "all_cycles", rng=None).values
+            np.testing.assert_allclose(found[:, unit], expected, rtol=1e-9)

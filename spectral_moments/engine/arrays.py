@@ -361,21 +361,13 @@ class _Files(Library):
 
     def take(self, trials, rows):  # neighbours together
         T, P, Q = trials.shape
-        if isinstance(rows, slice) and len(range(P)[rows]) * T * Q * 8 <= STRIP:
+        numbers, height = np.arange(P)[rows], max(1, STRIP // (8 * T * Q))
+        order, found = np.argsort(numbers), np.empty((T, len(numbers), Q))
+        parts = [order[k : k + height] for k in range(0, len(numbers), height)]
+        whole = isinstance(rows, slice) and len(parts) == 1  # read as it is asked for
+        for part in [slice(None)] if whole else parts:
             check_whole(trials)
-            some = np.asarray(trials[:, rows])
-            _check_integers(some, "phi")
-            with np.errstate(over="ignore"):
-                found = np.array(some, dtype=float)
-            self._forget(trials)
-            return found
-        rows = np.arange(P)[rows]
-        found, order = np.empty((T, len(rows), Q)), np.argsort(rows)
-        height = max(1, STRIP // (8 * T * Q))
-        for start in range(0, len(rows), height):
-            part = order[start : start + height]
-            check_whole(trials)
-            some = trials[:, rows[part]]
+            some = trials[:, rows if whole else numbers[part]]
             _check_integers(some, "phi")
             with np.errstate(over="ignore"):  # becomes infinite, and is refused
                 found[:, part] = some

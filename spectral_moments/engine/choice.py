@@ -5,11 +5,12 @@
 # %% auto #0
 __all__ = ['ALIASES', 'SPEED', 'LEAST', 'MOST', 'PRODUCTS', 'ERRORS', 'WIDEST', 'KEPT', 'LARGEST', 'PAIRS', 'CHEAP', 'ROUNDS',
            'TOLERANCE', 'LOST', 'NEGLIGIBLE', 'LITERAL', 'MANY', 'OVERHEAD', 'GAPS', 'FLIPS', 'STEP', 'choose',
-           'every_cycle', 'Plan', 'plan', 'lost_words', 'reduce_planned', 'without_unit', 'Complete', 'complete_part',
-           'literal_axes', 'trial_axis', 'axes_from_sample']
+           'every_cycle', 'Plan', 'plan', 'lost_words', 'reduce_planned', 'Complete', 'complete_part', 'literal_axes',
+           'trial_axis', 'axes_from_sample', 'carry_out']
 
 # %% ../../nbs/98_choice.ipynb #b7ff3e58
 import math
+from collections import Counter
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -24,12 +25,13 @@ from spectral_moments.engine.reduction import (
     Reduced,
     reach,
     reduce,
-    trial_splits,
+    trial_views,
+    without_each,
 )
 from .graphs import word_weights
-from .planner import plan_steps
-from .sources import Source
-from .systems import Design, Side, System
+from .planner import plan_cost
+
+from .systems import Design, Side
 from ..errors import axis_error
 
 # %% ../../nbs/98_choice.ipynb #8079c476
@@ -52,15 +54,14 @@ def choose(
     walks: list,  # families for what is beyond all cycles
 ) -> tuple:  # (list with the family of each word, number of views of the last)
     "Which family estimates which word, by price in multiply-adds, errors included."
-    P, Q = _sizes(design)
+    P, Q = design.lengths["inputs"], design.widest
     budget = min(max(LEAST, PRODUCTS * P * Q * min(P, Q)), MOST) / ERRORS
-    splits = (trial_splits(T, _DRAWS()) for T in design.trials.values())
-    views, names = max(map(len, splits)), []
-    for k in range(1, len(words) + 1):
+    views, names = len(trial_views(design)), []
+    for k in range(len(words), 0, -1):  # as many as can be paid for
         name = every_cycle(design, words[:k], budget / views)
-        if name is None:
+        if name is not None:
+            names = [name] * k
             break
-        names = [name] * k
     others, n_max = len(words) - len(names), len(words[-1])
     if not others or len(design.systems) > 1:
         return ["all_cycles"] * len(words) if others else names, views
@@ -83,7 +84,8 @@ def every_cycle(
     budget: float = math.inf,  # multiply-adds of one view, in memory
 ) -> str | None:  # "all_cycles" or "sums"; None: neither
     "The family that sums all cycles: at once, or in pieces if not in memory or cheaper."
-    (P, Q), prices, n_max = _sizes(design), {}, max(map(len, words))
+    P, Q, n_max = design.lengths["inputs"], design.widest, max(map(len, words))
+    prices = {}
     for name in ("sums", "all_cycles"):
         if n_max <= min(FAMILIES[name].highest, reach(design, name)):
             prices[name] = _price(name, design, words)
@@ -97,15 +99,6 @@ def every_cycle(
     return best if best and prices[best] <= budget else None
 
 
-def _sizes(design):
-    "Number of rows, and of the columns of the widest system."
-    rows, *columns = design.lengths.values()
-    return rows, max(columns)
-
-
-_DRAWS = lambda: np.random.default_rng(0)  # where only the number of views matters
-
-
 def _price(name, design, words, **lengths):
     "What one view costs, for other lengths if they are given."
     return FAMILIES[name].cost(design, words, design.lengths | lengths)
@@ -113,27 +106,20 @@ def _price(name, design, words, **lengths):
 # %% ../../nbs/98_choice.ipynb #e9cf8ec6
 def _check_sizes(design, words, pairs):
     "Refuse words that these matrices are too small for."
-    units, systems = design.units, design.systems
+    alone = len(design.systems) == 1
     for word in words:
-        n, rows = len(word), units["inputs"]
-        need = 2 * n if pairs else n  # a mean takes a second row
-        what = f"n_max = {n}" if len(systems) == 1 else f"word {' '.join(word)}"
-        if rows.count < need:
-            raise ArgumentError(
-                "n_max" if len(systems) == 1 else "words",
-                f"{what} needs {need} distinct "
-                f"{'rows' if rows.groups is None else 'groups of rows'}"
-                f"{' with center=True' if pairs else ''}, and there are {rows.count}; "
-                "lower n_max",
-            )
-        for space in {systems[name].space for name in word}:
-            need, columns = sum(systems[name].space == space for name in word), units[space]
-            if columns.count < need:
+        rows = 2 * len(word) if pairs else len(word)  # a mean takes a second row
+        needed = {"inputs": rows, **Counter(design.spaces[name] for name in word)}
+        for kind, need in needed.items():
+            of, side = design.units[kind], "rows" if kind == "inputs" else "columns"
+            if of.count < need:
+                what = f"n_max = {len(word)}" if alone else f"word {' '.join(word)}"
                 raise ArgumentError(
-                    "n_max" if len(systems) == 1 else "words",
+                    "n_max" if alone else "words",
                     f"{what} needs {need} distinct "
-                    f"{'columns' if columns.groups is None else 'groups of columns'}, and "
-                    f"there are {columns.count}; lower n_max",
+                    f"{side if of.groups is None else f'groups of {side}'}"
+                    f"{' with center=True' if pairs and kind == 'inputs' else ''}, and "
+                    f"there are {of.count}; lower n_max",
                 )
 
 # %% ../../nbs/98_choice.ipynb #82da7da5
@@ -326,17 +312,6 @@ LITERAL = SPEED / 8  # price of all deletions up to which each is made
 MANY = 100  # units of one kind from which the derivative is exact enough
 OVERHEAD = SPEED / 100_000  # of one operation, however small
 
-
-def without_unit(
-    design: Design,  # what was measured, and what is known of it
-    kind: str,  # of unit
-    unit: int,  # its number
-) -> Design:
-    "Leave out a row or column, or a group of these."
-    of = design.units[kind]
-    labels = np.arange(of.size) if of.groups is None else of.groups
-    return design.part(kind, np.flatnonzero(labels != unit))
-
 # %% ../../nbs/98_choice.ipynb #d51a7d32
 GAPS = 0.05  # share of rows or columns that are left out because of a gap, at most
 
@@ -383,11 +358,10 @@ def _affordable(design, words, kinds):
     counts = [design.units[kind].count for kind in kinds]
     if max(counts, default=0) > MANY:
         return ()
-    views = max(len(trial_splits(T, _DRAWS())) for T in design.trials.values())
+    views = len(trial_views(design))
     while words:
-        graphs = word_weights(words, design.layout).graphs
-        price = _price("all_cycles", design, words)
-        price += OVERHEAD * plan_steps(graphs, design.lengths, design.layout.features)
+        graphs, features = word_weights(words, design.layout).graphs, design.layout.features
+        price = plan_cost(graphs, design.lengths, features, OVERHEAD)
         if sum(counts) * views * price <= LITERAL:
             break
         words = tuple(word for word in words if len(word) < max(map(len, words)))
@@ -404,25 +378,21 @@ def literal_axes(
     mean = ["inputs"] if design.center else []
     kinds = [kind for kind in design.units if kind in (*design.population, *mean)]
     most = reach(design, "all_cycles")
-    mine = tuple(
-        word
-        for word, name in zip(words, names)
-        if name == "all_cycles" and len(word) <= most
-    )
+    mine = [name == "all_cycles" and len(w) <= most for w, name in zip(words, names)]
+    mine = tuple(word for word, ours in zip(words, mine) if ours)
     few = design.in_memory and max(design.trials.values()) <= 4
     mine, axes = _affordable(design, mine, kinds) if few else (), {}
     for kind in kinds if mine else ():
         count, left = design.units[kind].count, design.unseen(kind)
-        rows = 2 if kind == "inputs" and design.center else 1  # a mean takes a second row
-        some = tuple(word for word in mine if rows * len(word) < count)
+        need = 2 if kind in mean else 1  # a mean takes a second row
+        literal = [k for k, word in enumerate(words) if word in mine]
+        some = [k for k in literal if need * len(words[k]) < count]
         deviations = found.axes[kind].deviations.copy()
-        deviations[[word in mine and word not in some for word in words]] = np.nan
-        place = [k for k, word in enumerate(words) if word in some]
-        some = tuple(words[k] for k in place)
-        for unit in range(count if left and some else 0):
-            part = without_unit(design, kind, unit)
-            without = reduce(part, some, "all_cycles", rng=_DRAWS()).values
-            deviations[place, unit] = left * (to_numpy(without) - found.values[place])
+        deviations[literal] = np.nan
+        deviations[some] = 0.0
+        if left and some:
+            without = without_each(design, tuple(words[k] for k in some), kind)
+            deviations[some] = left * (without - found.values[some, None])
         axes[kind] = Axis(deviations)
     return axes
 
@@ -459,16 +429,8 @@ def _some_rows(design):
     if design.in_memory:
         return design, 1.0
     P = design.lengths["inputs"]
-    rows = np.sort(_DRAWS().permutation(P)[:KEPT])
-    systems = {
-        name: System(
-            Source(system.source.held(rows), 0, system.source.gaps),
-            system.columns,
-            system.space,
-            system.noise and system.noise.part(1, rows),
-        )
-        for name, system in design.systems.items()
-    }
+    rows = np.sort(np.random.default_rng(0).permutation(P)[:KEPT])
+    systems = {name: system.held(rows) for name, system in design.systems.items()}
     part = Design(systems, design.center, design.rows.part(rows))
     return part, math.sqrt(len(rows) / P)
 
@@ -477,8 +439,8 @@ def _values(words, designs):
     "The values of some designs, (words, designs)."
     found = []
     for design in designs:
-        name = every_cycle(design, words) or "all_cycles"
-        found.append(to_numpy(reduce(design, words, name, rng=_DRAWS()).values))
+        name, rng = every_cycle(design, words) or "all_cycles", np.random.default_rng(0)
+        found.append(to_numpy(reduce(design, words, name, rng=rng).values))
     return np.array(found).T
 
 
@@ -572,13 +534,12 @@ def axes_from_sample(
     if len(rows) <= n_max * (2 if center else 1) or len(columns) <= n_max:
         return unknown
     each = np.where(np.isin(rows, largest), 1.0, (P - len(largest)) / len(others))
-    part, w = system.source.held(rows)[:, :, columns], design.rows.part(rows).weights
-    source = Source(namespace(part).ascontiguousarray(part), 0, system.source.gaps)
+    w = design.rows.part(rows).weights
     w = each if w is None else each * w
     w = None if w.min() == w.max() else w / w.max()
-    known = Side(system.columns.part(columns).weights)
-    noise = system.noise and system.noise.part(1, rows).part(2, columns)
-    few = Design({name: System(source, known, noise=noise)}, center, Side(w))
+    part = system.held(rows).part(2, columns)
+    part = part._replace(columns=Side(part.columns.weights), space="features")
+    few = Design({name: part}, center, Side(w))
     words = tuple((name,) * n for n in range(1, n_max + 1))
     options = dict(replicates=True, rng=np.random.default_rng(0))
     found, *_ = reduce_planned(few, plan(few, words, "auto"), **options)
@@ -589,3 +550,53 @@ def axes_from_sample(
         kind: _single_units(found.axes[kind].deviations, count)
         for kind, count in zip(design.units, stands_for)
     }
+
+# %% ../../nbs/98_choice.ipynb #c41e0a02
+def carry_out(
+    design: Design,  # what was measured, and what is known of it
+    way: Plan,  # which family for which word
+    **options,  # stderr: whether to give axes; and of `reduce`
+) -> tuple:  # (`Reduced`, the family of each word, which were lost to rounding, notes)
+    "Values and their axes, as planned."
+    drawn = _drawn(design, way) if way.method == "auto" and design.counted else ()
+    part = complete_part(design) if any(drawn) else None
+    inside = part and plan(part.design, way.words, "auto")
+    if not part or any(_drawn(part.design, inside)):
+        return *_with_axes(design, way, **options), []
+    found, names, lost = _with_axes(part.design, inside, **options)
+    values, axes, few = found.values, dict(found.axes), way.words[: drawn.index(True)]
+    if part.kind in axes:
+        axes[part.kind] = part.among_all(axes[part.kind], design)
+    if few:  # what all cycles of the whole can give
+        whole, first, gone = _with_axes(design, plan(design, few, "auto"), **options)
+        join = lambda x, y: np.concatenate([x, y[len(few) :]])
+        for kind in axes.keys() & whole.axes.keys():
+            axes[kind] = Axis(join(whole.axes[kind].deviations, axes[kind].deviations))
+        values, lost = join(whole.values, values), join(gone, lost)
+        names = [*first, *names[len(few) :]]
+    orders = sorted({len(word) for word, random in zip(way.words, drawn) if random})
+    note = f"n = {', '.join(map(str, orders))}: from the {len(part.keep)} of "
+    note += f"{design.lengths[part.kind]} {part.kind} without gaps"
+    return Reduced(values, axes), names, lost, [note]
+
+
+def _drawn(design, way):
+    "Which words are not sums over all cycles, but over random orders or pairs of rows."
+    exact = {"all_cycles", "sums"}
+    reached = [reach(design, name) if name in exact else 0 for name in way.names]
+    return [len(word) > most for word, most in zip(way.words, reached)]
+
+
+def _with_axes(design, way, *, stderr, **options):
+    "Values with their axes, the family of each, and which words were lost to rounding."
+    families, axes, errors = [FAMILIES[name] for name in way.names], {}, None
+    stderr = stderr and all(family.honest for family in families)
+    exact = stderr and all(design.backends <= {*family.backward} for family in families)
+    if stderr and not exact:  # only one system has families that are not
+        axes = axes_from_sample(design, len(way.words))
+        errors = np.hypot.reduce([axis_error(x) for x in axes.values()])
+    found, names, lost = reduce_planned(design, way, errors, replicates=exact, **options)
+    if exact:
+        axes = literal_axes(design, way.words, names, found)
+        axes |= trial_axis(design, way.words, found)
+    return found._replace(axes=found.axes | axes if stderr else {}), names, lost

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SHORT', 'LONG', 'PASS', 'BLOCK', 'LARGEST', 'PLAIN', 'Node', 'Same', 'UnitSum', 'Sized', 'Part', 'Power', 'Seen',
-           'Slope', 'Sides', 'make_plan', 'quadratic_forms', 'GraphSums', 'graph_sums', 'plan_cost', 'plan_steps',
-           'Open', 'matrix_of', 'open_sums', 'open_shares']
+           'Slope', 'Sides', 'make_plan', 'quadratic_forms', 'GraphSums', 'graph_sums', 'plan_cost', 'Open',
+           'matrix_of', 'open_sums', 'open_shares']
 
 # %% ../../nbs/20_planner.ipynb #a138a89f
 import math
@@ -211,24 +211,20 @@ class _Network:
         for first, second, label in graph:
             kinds = table.given.ends(label)
             ends = list(zip(kinds, (first, second)))
-            of = dict(symmetric=isinstance(label, Same), degree=_degree(label))
+            given = dict(args=(), degree=_degree(label))
             if fixed in ends:
                 k = ends.index(fixed)
-                op, loop = ("single", label, k), ("single", fixed[0])
                 self.links[ends[1 - k]]  # a vertex, perhaps without links
-                ref = table.add(op, (), (kinds[1 - k],), loop=loop, degree=of["degree"])
-                self.weights[ends[1 - k]].append(ref)
+                given |= dict(sides=(kinds[1 - k],), loop=("single", fixed[0]))
+                self.weights[ends[1 - k]].append(table.add(("single", label, k), **given))
             elif block in ends:
                 k = ends.index(block)
-                op, sides, loop = (
-                    ("block", label, k),
-                    (kinds[1 - k], BLOCK),
-                    (BLOCK, block[0]),
-                )
-                ref = table.add(op, (), sides, loop=loop, degree=of["degree"])
+                given |= dict(sides=(kinds[1 - k], BLOCK), loop=(BLOCK, block[0]))
+                ref = table.add((BLOCK, label, k), **given)
                 self.link(ends[1 - k], (BLOCK, block[1]), ref)
             else:
-                self.link(*ends, table.add(("matrix", label), (), kinds, **of))
+                given |= dict(sides=kinds, symmetric=isinstance(label, Same))
+                self.link(*ends, table.add(("matrix", label), **given))
 
     def link(self, u, v, ref):
         self.links[u][v].append(ref)
@@ -343,11 +339,15 @@ def make_plan(
             dear = _price(table, old, known) > _price(table, new, known)
             chosen[graph] = new if dear else old
         uses.update(_needed(table, [chosen[graph]]))
-    outputs = tuple(chosen[graph] for graph in graphs)
-    order = sorted(_needed(table, outputs))  # operands were entered before results
+    return _plan(table, [chosen[graph] for graph in graphs])
+
+
+def _plan(table, outputs):
+    "The steps to some outputs: operands were entered before results."
+    order = sorted(_needed(table, outputs))
     loops = sorted({(), *(table.nodes[i].loop for i in order)})
     steps = {loop: _with_last_uses(table, order, loop, outputs) for loop in loops}
-    return _Plan(table, outputs, steps)
+    return _Plan(table, tuple(outputs), steps)
 
 # %% ../../nbs/20_planner.ipynb #2413dd00
 def _with_last_uses(table, order, loop, outputs):
@@ -365,18 +365,23 @@ def _with_last_uses(table, order, loop, outputs):
     return [(i, dropped[i]) for i in mine]
 
 # %% ../../nbs/20_planner.ipynb #89018227
+def _flip(x):
+    "The transpose of a matrix, or of each in a stack."
+    return x.swapaxes(-1, -2)
+
+
 _OPERATIONS = {
     "times": lambda a, b: a * b,
-    "join": lambda a, b, w=None: (a if w is None else a * w) @ b,
-    "apply": lambda a, w=None: a.sum(1) if w is None else a @ w,
-    "sum": lambda a, b=None: a.sum() if b is None else (a * b).sum(),
+    "join": lambda a, b, w=None: (a if w is None else a * w[..., None, :]) @ b,
+    "apply": lambda a, w=None: a.sum(-1) if w is None else (a @ w[..., None])[..., 0],
+    "sum": lambda axes, a, b=None: (a if b is None else a * b).sum(axes),
 }
 
 
 def _operands(plan, values, i):
     "The values that expression `i` is made of."
     args = plan.table.nodes[i].args
-    return [values[arg] if arg >= 0 else values[~arg].T for arg in args]
+    return [values[arg] if arg >= 0 else _flip(values[~arg]) for arg in args]
 
 
 def _worth_half(a):
@@ -386,21 +391,26 @@ def _worth_half(a):
 
 def _weighted_square(values, arg, weights):
     "a @ diag(w) @ a.T; of one matrix, half of the product is enough, if no w is negative."
-    a, w = values[arg] if arg >= 0 else values[~arg].T, values[weights]
+    a, w = values[arg] if arg >= 0 else _flip(values[~arg]), values[weights][..., None, :]
     if _worth_half(a) and (w >= 0).all():  # numpy sees that both factors are one
         a = a * np.sqrt(w)
-        return a @ a.T
-    return (a * w) @ (values[arg].T if arg >= 0 else values[~arg])
+        return a @ _flip(a)
+    return (a * w) @ _flip(a)
 
 
 def _run(plan, loop, values, given, keep):
     "Carry out the steps of one loop, adding to the dict `values`."
     for i, dropped in plan.steps[loop]:
         op, args = plan.table.nodes[i].op, plan.table.nodes[i].args
-        if op == "join" and len(args) == 3 and args[1] == ~args[0]:
+        if not args:
+            values[i] = given(op)
+        elif op == "sum":
+            axes = (-2, -1)[-len(plan.table[args[0]].sides) :]
+            values[i] = _OPERATIONS[op](axes, *_operands(plan, values, i))
+        elif op == "join" and len(args) == 3 and args[1] == ~args[0]:
             values[i] = _weighted_square(values, *args[::2])
         else:
-            values[i] = _OPERATIONS[op](*_operands(plan, values, i)) if args else given(op)
+            values[i] = _OPERATIONS[op](*_operands(plan, values, i))
         for a in () if keep else dropped:
             del values[a]
 
@@ -579,8 +589,8 @@ class _Given:
             return namespace(like).asarray(1.0 * (unit[:, None] == unit[part]))
         found = self.matrix(label)
         if end == 1:
-            return found[:, part]
-        return found[part] if isinstance(part, int) else found[part].T
+            return found[..., part]
+        return found[..., part, :] if isinstance(part, int) else _flip(found[..., part, :])
 
 # %% ../../nbs/20_planner.ipynb #6e57967c
 def _turns(loop, lengths):
@@ -625,19 +635,20 @@ def _long(lengths):
 
 def graph_sums(
     graphs,  # tuple of graphs, whose vertices range freely over rows and columns
-    matrices,  # dict: label -> matrix (array, tensor), inputs by features
+    matrices,  # dict: label -> matrix (array, tensor), inputs by features; without weights
+    # also stacks of these, for sums of each
     weights=(),  # sets of weights of the graphs, for the shares of rows and columns
     *,
     features=(),  # pairs (label, kind of its columns); others are "features"
     units=None,  # dict: kind -> number of the unit of each row or column, for masks
 ):  # `GraphSums`
     "The sum over free indices of the product over edges, for each graph."
-    of, zeros = Sides(features), {}
+    of, lengths, zeros = Sides(features), {}, {}
     for label, matrix in matrices.items():
-        for axis, kind in enumerate(of.ends(label)):
-            if kind not in zeros:
-                zeros[kind] = 0 * matrix.sum(1 - axis)
-    lengths = {kind: len(zero) for kind, zero in zeros.items()}
+        for axis, kind in zip((-2, -1), of.ends(label)):
+            if kind not in lengths:
+                lengths[kind] = matrix.shape[axis]
+                zeros[kind] = 0 * matrix.sum(-3 - axis) if len(weights) else None
     plan = make_plan(graphs, of._replace(long=_long(lengths)))
     return _evaluate(plan, _Given(matrices, units or {}), lengths, zeros, weights)
 
@@ -646,26 +657,21 @@ def plan_cost(
     graphs,  # tuple of graphs
     lengths,  # dict: kind -> length
     features=(),  # pairs (label, kind of its columns); others are "features"
+    overhead=0.0,  # price of one operation, however small its arrays are
 ):  # float
     "Multiply-adds of a matrix product that the sums of all graphs are worth."
     plan = make_plan(graphs, Sides(features, _long(lengths)))
     size = lambda kind: lengths[kind] if kind != BLOCK else max(lengths.values())
-    steps = [plan.table.nodes[i] for part in plan.steps.values() for i, _ in part]
     volume = lambda sides: float(math.prod(map(size, sides)))
-    if max(volume(node.sides) for node in steps if BLOCK not in node.sides) > LARGEST:
-        return math.inf
-    return float(sum(plan.table.cost(*node[:4], size, volume) for node in steps))
-
-
-def plan_steps(
-    graphs,  # tuple of graphs
-    lengths,  # dict: kind -> length
-    features=(),  # pairs (label, kind of its columns); others are "features"
-):  # int
-    "How many operations the sums of all graphs take, however small the arrays are."
-    plan = make_plan(graphs, Sides(features, _long(lengths)))
-    turns = {loop: len(_turns(loop, lengths)) if loop else 1 for loop in plan.steps}
-    return sum(turns[loop] * len(steps) for loop, steps in plan.steps.items())
+    cost = 0.0
+    for loop, steps in plan.steps.items():
+        nodes = [plan.table.nodes[i] for i, _ in steps]
+        if any(volume(x.sides) > LARGEST for x in nodes if BLOCK not in x.sides):
+            return math.inf
+        turns = len(_turns(loop, lengths)) if loop else 1
+        cost += turns * len(nodes) * overhead
+        cost += sum(plan.table.cost(*node[:4], size, volume) for node in nodes)
+    return cost
 
 # %% ../../nbs/20_planner.ipynb #a5e10002
 class Open(NamedTuple):
@@ -687,8 +693,7 @@ def _open_plan(graphs, sides):
     for edges, legs in graphs:
         keep = tuple((kind, leg) for leg, kind in enumerate(legs))
         outputs.append(_reduced(table, edges, _needed(table, outputs), keep=keep))
-    order = sorted(_needed(table, outputs))
-    return _Plan(table, tuple(outputs), {(): _with_last_uses(table, order, (), outputs)})
+    return _plan(table, outputs)
 
 
 def matrix_of(
@@ -730,8 +735,7 @@ def _share_plan(graphs, sides):
         for v in (("inputs", rows[0]), *inner):
             known = _needed(table, outputs)
             outputs.append(_reduced(table, edges + slope, known, keep=(v,)))
-    order = sorted(_needed(table, outputs))
-    return _Plan(table, tuple(outputs), {(): _with_last_uses(table, order, (), outputs)})
+    return _plan(table, outputs)
 
 
 def _ends(edges, legs, sides):

@@ -300,20 +300,14 @@ class Source:
     surveyed: bool = True  # whether all entries were looked at, or only some rows
     unit: int = 0  # results are in units of 2**unit
 
+    def __post_init__(self):
+        self.shape: tuple[int, int, int] = tuple(self.trials.shape)  # (T, P, Q)
+        self.backend: str = backend(self.trials)  # numpy, torch, dask or file
+
     @property
     def shift(self) -> int:
         "The power of two that results of rows as handed out are multiplied by, in units."
         return self.exponent - self.unit
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        "(T, P, Q)"
-        return tuple(self.trials.shape)
-
-    @property
-    def backend(self) -> str:
-        "Where the data lives: numpy, torch, dask or file."
-        return backend(self.trials)
 
     def take(self, rows):
         "Some rows of all trials."

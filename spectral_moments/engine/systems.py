@@ -26,7 +26,7 @@ from spectral_moments.checks import (
 )
 from .arrays import backend, to_numpy
 from .graphs import Units, layout_of
-from .sources import Noise, Pair, Recording, open_source
+from .sources import Noise, Recording, Source, open_source
 from .sources import survey_source
 
 # %% ../../nbs/41_systems.ipynb #2610214d
@@ -60,8 +60,13 @@ class System(NamedTuple):
         columns = self.columns.part(keep) if axis == 2 else self.columns
         return System(source, columns, self.space, noise and noise.part(axis, keep))
 
+    def held(self, rows):
+        "The same of some rows, in memory and in the units that rows are handed out in."
+        source = Source(self.source.held(rows), 0, self.source.gaps)
+        return self._replace(source=source, noise=self.noise and self.noise.part(1, rows))
+
 # %% ../../nbs/41_systems.ipynb #37e2cded
-@dataclass(frozen=True, eq=False)
+@dataclass(eq=False)
 class Design:
     "Systems with the same rows, and what is known of them."
 
@@ -69,44 +74,32 @@ class Design:
     center: bool = False  # whether the mean over the rows is removed
     rows: Side = Side()  # weights, groups and population of the rows
 
-    @cached_property
-    def sides(self):
-        "What is known of the units of each kind: of the inputs, and of features."
-        columns = {system.space: system.columns for system in self.systems.values()}
-        return {"inputs": self.rows, **columns}
+    def __post_init__(self):
+        "What follows, by name of a system or by kind of unit: inputs, or features."
+        systems = self.systems.items()
+        shapes = {name: of.source.shape for name, of in systems}
+        self.trials = {name: shape[0] for name, shape in shapes.items()}  # their number
+        self.spaces = {name: of.space for name, of in systems}  # kinds of columns
+        self.lengths = {
+            "inputs": next(iter(shapes.values()))[1]
+        }  # numbers of rows, columns
+        self.lengths |= {of.space: shapes[name][2] for name, of in systems}
+        self.widest = max(shape[2] for shape in shapes.values())  # most columns
+        self.sides = {"inputs": self.rows, **{of.space: of.columns for _, of in systems}}
+        sides = self.sides.items()
+        self.units = {kind: Units(self.lengths[kind], of.groups) for kind, of in sides}
+        self.population = {kind: of.population for kind, of in sides if of.population}
+        self.grouped = [kind for kind, of in sides if of.groups is not None]
+        self.weighted = [kind for kind, of in sides if of.weights is not None]
+        self.noisy = [name for name, of in systems if of.noise]  # of a known law
 
-    @cached_property
-    def lengths(self):
-        "Numbers of rows and columns, by kind."
-        shapes = {system.space: system.source.shape for system in self.systems.values()}
-        rows = next(iter(shapes.values()))[1]
-        return {"inputs": rows, **{space: shape[2] for space, shape in shapes.items()}}
+        self.backends = {of.source.backend for _, of in systems}  # where the numbers live
+        self.in_memory = self.backends <= {"numpy", "torch"}
 
-    @cached_property
-    def units(self):
-        "The `Units` of all kinds."
-        return {kind: Units(n, self.sides[kind].groups) for kind, n in self.lengths.items()}
-
-    @cached_property
-    def population(self):
-        "Sizes of finite populations, by kind."
-        sizes = {kind: side.population for kind, side in self.sides.items()}
-        return {kind: size for kind, size in sizes.items() if size}
-
-    @cached_property
-    def grouped(self):
-        "The kinds whose units are groups."
-        return [kind for kind, side in self.sides.items() if side.groups is not None]
-
-    @cached_property
-    def weighted(self):
-        "The kinds that have weights."
-        return [kind for kind, side in self.sides.items() if side.weights is not None]
-
-    @cached_property
-    def noisy(self):
-        "The names of the systems whose noise has a known law."
-        return [name for name, system in self.systems.items() if system.noise]
+    @property
+    def surveyed(self):
+        "Whether all entries were looked at."
+        return all(system.source.surveyed for system in self.systems.values())
 
     @cached_property
     def counted(self):
@@ -114,41 +107,20 @@ class Design:
         return bool(self.weighted) or any(s.source.gaps for s in self.systems.values())
 
     @cached_property
-    def trials(self):
-        "Number of trials of each system."
-        return {name: system.source.shape[0] for name, system in self.systems.items()}
-
-    @cached_property
-    def backends(self):
-        "Where the numbers live."
-        return {system.source.backend for system in self.systems.values()}
-
-    @property
-    def surveyed(self):
-        "Whether all entries were looked at."
-        return all(system.source.surveyed for system in self.systems.values())
-
-    @property
-    def in_memory(self):
-        "Whether all systems are arrays in memory."
-        return self.backends <= {"numpy", "torch"}
-
-    @cached_property
     def layout(self):
         "The `Layout` of the graphs of words."
-        known = np.ones(1)
-        counts = (known, known) if self.counted else None
-        pairs = {
-            name: Pair(known, known if T == 1 else -known, counts)._replace(
-                binary=not self.weighted,
-                trials=1 if self.counted else T,
-                noise=self.systems[name].noise,
-            )
-            for name, T in self.trials.items()
-        }
-        spaces = {name: system.space for name, system in self.systems.items()}
-        about = dict(center=self.center, population=self.population, units=self.units)
-        return layout_of(pairs, spaces, **about)
+        two = [name for name, T in self.trials.items() if T > 1]
+        return layout_of(
+            self.spaces,
+            self.units,
+            two=two,
+            center=self.center,
+            population=self.population,
+            counted=self.counted,
+            weighted=bool(self.weighted),
+            trials=1 if self.counted else min(self.trials.values()),
+            noisy=tuple(name for name in self.noisy if name not in two),
+        )
 
     def unseen(self, kind):
         "Root of the share of a population that was not measured."
