@@ -251,7 +251,7 @@ class _TorchMetric:
             raise ValueError("the metric has seen no inputs; call update(rows) first")
         size = None if self.law else self.n_features
         options = dict(center=self.center, folds=folds)
-        return moments_of_sums(reduce(together, folds), [size], **options)[0].dimension()
+        return moments_of_sums(reduce(together, folds), size, **options).dimension()
 
     def compute(self):
         "Value and 95% interval, as tensors."

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['WRAPPED', 'PARALLEL', 'POSITIONS', 'LAST', 'SECOND', 'SUMS', 'LOST', 'WAITING', 'SHOWN', 'WIDEST', 'need_torch',
            'find_layer', 'tensors', 'count_inputs', 'layer_tensor', 'inputs_first', 'by_position', 'real_positions',
-           'cells_of', 'if_shared', 'join_cells', 'Reservoir', 'power_sums', 'moved', 'together', 'pair_weights',
-           'moments_of_sums', 'Layer', 'units_of']
+           'cells_of', 'if_shared', 'join_cells', 'pick', 'least_keys', 'power_sums', 'moved', 'together',
+           'pair_weights', 'moments_of_sums', 'Layer', 'units_of']
 
 # %% ../nbs/50_layers.ipynb #e943c59b
 import copy
@@ -134,12 +134,13 @@ def inputs_first(
     mixed: bool,  # whether some parts of the model have batch_first=False
 ) -> bool:
     "Whether inputs are on the first axis of the output of a layer."
-    kind, own = type(module).__name__, getattr(module, "self_attn", module)
+    kind = type(module).__name__
     if output.ndim == 2 and kind in ("LSTM", "GRU", "RNN"):
         text = f"the layer is a {kind} that was given one sequence, without an axis of "
         raise ArgumentError("layer", text + "inputs; give it a batch of sequences")
     if output.ndim != 3:
         return True
+    own = getattr(module, "self_attn", module)
     if hasattr(own, "batch_first"):
         return own.batch_first
     if batch_first is None and mixed:
@@ -148,29 +149,23 @@ def inputs_first(
     return batch_first is not False
 
 
-def _feature_axis(shape, feature_axis, module):
-    "Axis of the features in an output with positions, checked."
-    kind = type(module).__name__
-    if feature_axis is None and (len(shape) > 3 or kind.startswith(SECOND)):
-        return 1
-    if feature_axis is None and kind.startswith(LAST):
-        return -1
-    if feature_axis in (*range(1 - len(shape), 0), *range(1, len(shape))):
-        return feature_axis
-    text = f"feature_axis = {feature_axis} for an output of shape {shape}; say which axis "
-    text += "holds the features: feature_axis=1 (Conv1d) or -1 (transformer)"
-    raise ArgumentError("feature_axis", text)
-
-
 def by_position(
     output,  # of a layer, inputs first
     feature_axis,  # as in `watch`
     module,  # the layer
 ):  # tensor
-    "An output as (inputs, positions, features), or as it is without positions."
+    "An output as (inputs, positions, features)."
     if output.ndim == 2:
-        return output
-    axis = _feature_axis(tuple(output.shape), feature_axis, module)
+        return output[:, None]
+    axis, kind, axes = feature_axis, type(module).__name__, output.ndim
+    if axis is None and (axes > 3 or kind.startswith(SECOND)):
+        axis = 1
+    elif axis is None and kind.startswith(LAST):
+        axis = -1
+    if axis not in (*range(1 - axes, 0), *range(1, axes)):
+        text = f"feature_axis = {axis} for an output of shape {tuple(output.shape)}; say "
+        text += "which axis holds the features: feature_axis=1 (Conv1d) or -1 (transformer)"
+        raise ArgumentError("feature_axis", text)
     return output.movedim(axis, -1).flatten(1, -2)
 
 # %% ../nbs/50_layers.ipynb #1cdcf78e
@@ -230,56 +225,39 @@ def if_shared(
 
 # %% ../nbs/50_layers.ipynb #2c6d1440
 def join_cells(
-    parts: list,  # of (tensor (inputs, patches, features) or (inputs, features), *marks)
-) -> list:  # the same of all together, [tensor with three axes, *arrays]
+    parts: list,  # of (tensor (inputs, patches, features), *marks), marks are arrays
+) -> list:  # the same of all together, [tensor, *arrays]
     "Cells with their marks, with equally many patches each; those added do not count."
     cells, *marks = zip(*parts)
-    cells = [x[:, None] if x.ndim == 2 else x for x in cells]
     wide, pad = max(x.shape[1] for x in cells), need_torch().nn.functional.pad
     cells = [
-        pad(x, (0, 0, 0, wide - x.shape[1])) if x.shape[1] < wide else x for x in cells
+        x if x.shape[1] == wide else pad(x, (0, 0, 0, wide - x.shape[1])) for x in cells
     ]
     return [need_torch().cat(cells), *map(np.concatenate, marks)]
 
 
-class Reservoir:
-    "A random sample of rows of fixed size from all that came by: those with least keys."
+def pick(
+    block,  # [tensor, *arrays], or None in the place of an array
+    rows: np.ndarray,  # numbers of rows
+) -> list:
+    "Some rows of a tensor and of its marks."
+    cells, *marks = block
+    rows_there = need_torch().as_tensor(rows, device=cells.device)
+    return [
+        cells.index_select(0, rows_there),
+        *(x if x is None else x[rows] for x in marks),
+    ]
 
-    def __init__(self, size: int):
-        self.size, self.limit, self.parts, self.n_kept = size, math.inf, (), 0
 
-    def add(self, rows: "torch.Tensor", keys: np.ndarray, *marks: np.ndarray):
-        "Take rows in; what no longer belongs goes when there are twice too many."
-        mine = np.flatnonzero(keys < self.limit)
-        if len(mine) < len(keys):
-            rows = rows.index_select(0, need_torch().as_tensor(mine, device=rows.device))
-            keys, *marks = (x[mine] for x in (keys, *marks))
-        if len(keys):
-            self.parts, self.n_kept = (
-                (*self.parts, (rows, keys, *marks)),
-                self.n_kept + len(keys),
-            )
-        if self.n_kept >= 2 * self.size:
-            self.settle()
-
-    def settle(self) -> list:
-        "[rows, keys, *other marks] in the order of the keys, in one block."
-        if len(self.parts) == 1 and isinstance(self.parts[0], list):  # nothing is new
-            return self.parts[0]
-        rows, keys, *marks = join_cells(self.parts)
-        stay = np.argsort(keys)[: self.size]
-        rows = rows[need_torch().as_tensor(stay, device=rows.device)]
-        block = [rows, *(x[stay] for x in (keys, *marks))]
-        self.parts, self.n_kept = (block,), len(stay)
-        self.limit = block[1][-1] if len(stay) == self.size else math.inf
+def least_keys(
+    parts: list,  # of (cells, keys, *marks), as for `join_cells`
+    size: int,  # rows to keep
+) -> list:  # [cells, keys, *marks]
+    "The rows with the least keys, in the order in which they came."
+    block = join_cells(parts)
+    if len(block[1]) <= size:
         return block
-
-    def read(self) -> tuple:
-        "(float64 array of rows, *their marks but the keys), in the order of the first."
-        rows, _, *marks = self.settle()
-        order = np.argsort(marks[0])
-        rows = rows.to("cpu", need_torch().float64).numpy()
-        return rows[order], *(x[order] for x in marks)
+    return pick(block, np.sort(np.argpartition(block[1], size)[:size]))
 
 # %% ../nbs/50_layers.ipynb #44398f8e
 #: sums over rows of a matrix about an origin, and how many axes they have
@@ -389,16 +367,6 @@ def _without_units(x, six):
     return found
 
 
-def _meetings(x, rows):
-    "Of each row: its square, and sums over all rows that it meets {eq}`eq-row-shares`."
-    gram, z = (y.astype(rows.dtype) for y in (x["gram"], rows - x["origin"]))
-    square = z * z
-    lengths = square.sum(1)
-    met = (z @ gram * z).sum(1) - lengths**2
-    alone = square @ gram.diagonal() - (square * square).sum(1)
-    return np.float64([lengths, met, alone])
-
-# %% ../nbs/50_layers.ipynb #37a850f5
 def _moments(six, Q, population, center):
     "m(1) and m(2) from six numbers."
     P, total, norm, squares, lengths, fourth = six
@@ -407,50 +375,52 @@ def _moments(six, Q, population, center):
     second = (weights[0] * c + weights[1] * s + weights[2] * q) / cycles
     return np.array([total / (degrees * Q), second])
 
-
-def _of_inputs(P, meetings, Q, population):
-    "What leaving out each of some rows does, which stand for all P; to leading order."
-    lengths, met, alone = meetings
+# %% ../nbs/50_layers.ipynb #37a850f5
+def _of_inputs(x, rows, population):
+    "What leaving out each of some rows does, which stand for all {eq}`eq-row-shares`."
+    P, Q = x["count"], rows.shape[1]
     same, _, cycles, _ = pair_weights(P, Q, population, False)
-    shares = np.array(
-        [lengths / (P - 1) / Q, 2 * P / (P - 2) * (met - same * alone) / cycles]
-    )
-    return Axis(shares.mean(1, keepdims=True) - shares, np.full(len(met), P / len(met)))
+    z, meets = (y.astype(rows.dtype) for y in (rows - x["origin"], x["gram"]))
+    np.fill_diagonal(meets, (1 - same) * meets.diagonal())  # a unit that meets itself
+    square = z * z
+    lengths = square.sum(1, dtype=float)
+    alone = lengths**2 - same * np.einsum("ia,ia->i", square, square)
+    pairs = 2 * P / (P - 2) * (np.einsum("ia,ia->i", z @ meets, z) - alone) / cycles
+    shares = np.array([lengths / (P - 1) / Q, pairs])
+    return Axis(shares.mean(1, keepdims=True) - shares, np.full(len(z), P / len(z)))
 
 
 def moments_of_sums(
     sums: dict,  # as in `SUMS`
-    populations: list,  # numbers of units there are; None: infinite
+    population: int | None,  # number of units there are; None: infinite
     center: bool = True,  # whether the mean over inputs is removed
     *,
     rows: np.ndarray | None = None,  # some inputs at random, (rows, units); they tell the
     # error that is due to inputs
     folds: list = (),  # or parts of the sums, as in `SUMS`, each to be left out
-) -> list:  # of `Estimate`, one for each population
+) -> Estimate:
     "m(1) and m(2) from sums, with their errors."
-    sums, Q = {name: x.cpu().numpy() for name, x in sums.items()}, len(sums["first"])
+    sums, *folds = (
+        {name: x.cpu().numpy() for name, x in y.items()} for y in (sums, *folds)
+    )
+    Q, R = len(sums["first"]), population
+    unseen = 1 if R is None else math.sqrt(1 - Q / R)
     with np.errstate(all="ignore"):  # of layers that are dead or infinite
         x = _centred(sums, center)
         six = _six(x)
-        units, found = _without_units(x, six), []
-        if rows is not None:
-            meetings = _meetings(x, rows)
-        folds = [{name: y.numpy() for name, y in fold.items()} for fold in folds]
-        rest = [_six(_centred(together(sums, fold, -1), center)) for fold in folds]
-        for R in populations:
-            values = _moments(six, Q, R, center)
-            change = lambda other, size: _moments(other, size, R, center) - values[:, None]
-            if rows is None:
-                inputs = Axis(change(np.transpose(rest), Q))
-            else:
-                inputs = _of_inputs(six[0], meetings, Q, R)
-            unseen = 1 if R is None else math.sqrt(1 - Q / R)
-            axes = dict(inputs=inputs, features=Axis(change(units, Q - 1) * unseen))
-            settings = dict(center=center, population=R and {"features": R})
-            settings |= dict(method="sums over inputs", version=__version__)
-            shapes, names = {"phi": (1, round(six[0]), Q)}, ["sums"] * 2
-            found.append(Estimate(values, axes, power_words(2), shapes, names, settings))
-    return found
+        values = _moments(six, Q, R, center)
+        if rows is None:
+            rest = [_six(_centred(together(sums, fold, -1), center)) for fold in folds]
+            without = _moments(np.transpose(rest), Q, R, center)
+            inputs = Axis(without - values[:, None])
+        else:
+            inputs = _of_inputs(x, rows, R)
+        without = _moments(_without_units(x, six), Q - 1, R, center)
+    axes = dict(inputs=inputs, features=Axis((without - values[:, None]) * unseen))
+    settings = dict(center=center, population=R and {"features": R})
+    settings |= dict(method="sums over inputs", version=__version__)
+    shapes = {"phi": (1, round(six[0]), Q)}
+    return Estimate(values, axes, power_words(2), shapes, ["sums"] * 2, settings)
 
 # %% ../nbs/50_layers.ipynb #ce544672
 WAITING = 1024  # inputs that wait, so that sums are made by one product of matrices
@@ -461,25 +431,24 @@ WIDEST = 2048  # units of a layer with sums, at most: they need 8 WIDEST^2 bytes
 class _Taking:
     "How a layer takes in what passes: a copy waits until it is worth a product."
 
+    def forget(self):
+        "Start another sample, of the same units."
+        self.kept, self.limit, self.sums = [], math.inf, None
+        self.n_seen, self.waiting, self.n_waiting, self.index = 0, [], 0, None
+
     def take(self, output, drawn, packed=None):
-        "Let inputs of one pass in; positions, if any, are the second of three axes."
+        "Let inputs of one pass in, (inputs, positions, features)."
         keys, places, ids, groups, mask = drawn
-        S, rows = output.shape[1] if output.ndim == 3 else 1, None
-        real = real_positions(mask, S, self.positions)
+        real = real_positions(mask, output.shape[1], self.positions)
         if packed is not None:
             real = packed if real is None else packed & real
+        block = output, keys, places, ids, groups, real
         if real is not None:
-            rows = np.flatnonzero(real.any(1))
-        self.n_seen += len(keys) if rows is None else len(rows)
-        if S > 1 and not self.summed:  # of large maps only what is needed
-            wanted = np.flatnonzero(keys < self.sample.limit)
-            rows = wanted if rows is None else np.intersect1d(rows, wanted)
-        if rows is not None and len(rows) < len(keys):
-            output = output.index_select(
-                0, need_torch().as_tensor(rows, device=output.device)
-            )
-            keys, places, ids = (x[rows] for x in (keys, places, ids))
-            groups, real = (x if x is None else x[rows] for x in (groups, real))
+            block = pick(block, np.flatnonzero(real.any(1)))
+        self.n_seen += len(block[1])
+        if self.limit < math.inf and not self.summed:
+            block = pick(block, np.flatnonzero(block[1] < self.limit))
+        output, keys, places, ids, groups, real = block
         if len(keys):
             cells, counts = self._cells(output, real, places)
             marks = (keys, ids, counts) if groups is None else (keys, ids, counts, groups)
@@ -492,8 +461,6 @@ class _Taking:
         "A copy of the positions and units that are kept, and how many positions."
         if self.index is None or self.index.device != output.device:
             self.index = need_torch().as_tensor(self.columns, device=output.device)
-        if output.ndim == 2:
-            return output.index_select(1, self.index), np.ones(len(output), dtype=int)
         places = places * (not self.whole)  # whole: in the order of positions
         cells, counts = cells_of(output, self.positions, real, places, self.patches)
         kept = cells.flatten(0, 1).index_select(1, self.index)
@@ -501,16 +468,22 @@ class _Taking:
 
     def settle(self) -> "Layer":
         "Let what waits into the sums and into the sample."
-        if self.waiting:
-            cells, *marks = join_cells(self.waiting)
-            self.waiting, self.n_waiting = [], 0
-            if self.summed:
-                self._include(power_sums(cells[:, 0]))
-            self.sample.add(cells, *marks)
-        return self
+        waiting, self.waiting, self.n_waiting = self.waiting, [], 0
+        if waiting and self.summed:
+            waiting = [join_cells(waiting)]
+            self._include(power_sums(waiting[0][0][:, 0]))
+        return self._keep(waiting)
 
     def _include(self, sums):
         self.sums = sums if self.sums is None else together(self.sums, sums)
+
+    def _keep(self, parts):
+        "Let parts into the sample."
+        if parts:
+            self.kept = least_keys([self.kept, *parts] if self.kept else parts, self.size)
+            keys = self.kept[1]
+            self.limit = keys.max() if len(keys) == self.size else math.inf
+        return self
 
 # %% ../nbs/50_layers.ipynb #53cd228d
 class Layer(_Taking):
@@ -539,47 +512,43 @@ class Layer(_Taking):
         self.summed = self.independent and exact and len(columns) <= WIDEST
         self.forget()
 
-    def forget(self):
-        "Start another sample, of the same units."
-        self.sample, self.sums = Reservoir(self.size), None
-        self.n_seen, self.waiting, self.n_waiting, self.index = 0, [], 0, None
+    def copy(self, *, empty: bool = False) -> "Layer":
+        "The same layer as it is now, or before it has seen anything."
+        same = copy.copy(self.settle())
+        same.waiting = []  # what comes later is not for both
+        if empty:
+            same.forget()
+        return same
 
     def merge(self, other: "Layer", shift: int) -> "Layer":
         "The layer of the inputs of both; `shift` moves the other's numbers."
         if self.shape != other.shape or not np.array_equal(self.columns, other.columns):
             text = "other has other units of a layer; make both with the same options"
             raise ArgumentError("other", text)
-        both = self.emptied()
+        both = self.copy(empty=True)
         both.summed, both.n_seen = self.summed and other.summed, self.n_seen + other.n_seen
-        for layer, moved_by in ((self.settle(), 0), (other.settle(), shift)):
-            for rows, keys, ids, *marks in layer.sample.parts:
-                both.sample.add(rows.cpu(), keys, ids + moved_by, *marks)
+        for layer, moved_by in ((self, 0), (other.settle(), shift)):
+            if layer.kept:
+                cells, keys, ids, *marks = layer.kept
+                both._keep([(cells.cpu(), keys, ids + moved_by, *marks)])
             if both.summed and layer.sums is not None:
                 both._include({name: x.cpu() for name, x in layer.sums.items()})
         return both
 
-    def frozen(self) -> "Layer":
-        "The same layer as it is now; the sample of this one may go on."
-        same = copy.copy(self.settle())
-        same.sample = copy.copy(self.sample)
-        return same
-
-    def emptied(self) -> "Layer":
-        "The same layer that has seen nothing."
-        empty = copy.copy(self)
-        empty.forget()
-        return empty
-
-    def moments(self, populations: list, center: bool) -> list:
-        "m(1) and m(2), of all inputs if there are sums: an `Estimate` for each population."
-        rows = self.settle().sample.settle()[0][:, 0]
-        sums, some = self.sums if self.summed else power_sums(rows), rows[:SHOWN].cpu()
-        some = some if some.dtype == need_torch().float64 else some.float()
-        return moments_of_sums(sums, populations, center, rows=some.numpy())
+    def moments(self, population: int | None, center: bool) -> Estimate:
+        "m(1) and m(2), of all inputs if there are sums."
+        cells, keys, *_ = self.settle().kept
+        rows = cells[:, 0]
+        sums = self.sums if self.summed else power_sums(rows)
+        if len(keys) > SHOWN:
+            (rows,) = pick([rows], np.sort(np.argpartition(keys, SHOWN)[:SHOWN]))
+        rows = rows if rows.dtype == need_torch().float64 else rows.float()
+        return moments_of_sums(sums, population, center, rows=rows.cpu().numpy())
 
     def read(self) -> tuple:
-        "(cells, numbers of the inputs, their groups, how many cells are there)"
-        cells, ids, counts, *groups = self.settle().sample.read()
+        "(float64 cells, numbers of the inputs, their groups, how many cells are there)"
+        cells, _, ids, counts, *groups = self.settle().kept
+        cells = cells.to("cpu", need_torch().float64).numpy()
         return cells, ids, groups[0] if groups else ids, counts
 
     def recording(self) -> Recording:
