@@ -6,7 +6,7 @@
 __all__ = ['WRAPPED', 'PARALLEL', 'POSITIONS', 'LAST', 'SECOND', 'SUMS', 'LOST', 'WAITING', 'SHOWN', 'WIDEST', 'need_torch',
            'find_layer', 'tensors', 'count_inputs', 'layer_tensor', 'inputs_first', 'by_position', 'real_positions',
            'cells_of', 'if_shared', 'join_cells', 'pick', 'least_keys', 'power_sums', 'moved', 'together',
-           'pair_weights', 'moments_of_sums', 'Layer', 'units_of']
+           'pair_weights', 'about_mean', 'rows_about_mean', 'moments_of_sums', 'Layer', 'units_of']
 
 # %% ../nbs/50_layers.ipynb #e943c59b
 import copy
@@ -264,6 +264,11 @@ def least_keys(
 SUMS = dict(count=0, origin=1, first=1, gram=2, third=1, fourth=1, lengths=1, squares=0)
 
 
+def _real(rows):
+    "Numbers in single precision, or in double if they are."
+    return rows if rows.dtype == need_torch().float64 else rows.float()
+
+
 def _gram(z):
     "z.T @ z; numpy knows that it is symmetric, and takes half the time."
     if z.device.type != "cpu":
@@ -275,14 +280,14 @@ def power_sums(
     rows: "torch.Tensor",  # (rows, units)
 ) -> dict:  # of float64 tensors, as in `SUMS`
     "Sums over rows about their mean, of which m(1) and m(2) are made."
-    rows = rows if rows.dtype == need_torch().float64 else rows.float()
+    rows = _real(rows)
     origin = rows.mean(0)
     z = rows - origin
     square = z * z
     lengths = square.sum(1)
     x = dict(count=lengths.new_tensor(len(z)), origin=origin, first=z.sum(0), gram=_gram(z))
-    x |= dict(third=(square * z).sum(0), fourth=square.square().sum(0))
     x |= dict(lengths=lengths @ z, squares=lengths @ lengths)
+    x |= dict(third=z.mul_(square).sum(0), fourth=square.square_().sum(0))  # in place
     return {name: y.double() for name, y in x.items()}
 
 # %% ../nbs/50_layers.ipynb #a1defb04
@@ -338,16 +343,45 @@ def pair_weights(
 LOST = 1e-6  # where variances are a smaller part of the mean squares, digits are lost
 
 
-def _centred(sums, center):
-    "Sums about the mean, or about zero; NaN if digits were lost."
-    shift = -sums["first"] / sums["count"] if center else sums["origin"]
-    found = moved(sums, shift)
+def about_mean(
+    sums: dict,  # as in `SUMS`
+    center: bool = True,  # False: about zero
+) -> dict:  # of arrays: count, origin, gram, fourth, squares, and more
+    "Sums about the mean; NaN if digits were lost."
+    sums = {name: x.cpu().numpy() for name, x in sums.items()}
+    found = moved(sums, -sums["first"] / sums["count"] if center else sums["origin"])
     variance, before = (x["gram"].diagonal().sum() for x in (found, sums))
     if center and not variance > LOST * before:
         found["gram"] = found["gram"] * math.nan
     return found
 
 
+def rows_about_mean(
+    rows: "torch.Tensor",  # (rows, units)
+    center: bool = True,  # False: about zero
+) -> dict:  # of arrays: count, origin, gram, fourth, squares
+    "The same of rows that are all there: no further sums are needed to move them."
+    rows, lost = _real(rows), False
+    if center:
+        origin = rows.mean(0)
+        z = rows - origin
+        rest = z.mean(0)  # the mean was rounded
+        z -= rest
+        origin = origin + rest
+    else:
+        origin, z = rows.new_zeros(rows.shape[1]), rows.clone()
+    gram = _gram(z)
+    if center:
+        variance = gram.diagonal().sum()
+        lost = not variance > LOST * (variance + len(z) * (rest @ rest))
+    square = z.mul_(z)  # in place: a matrix of this size takes longer to make than to fill
+    lengths = square.sum(1)
+    found = dict(origin=origin, gram=gram * math.nan if lost else gram)
+    found |= dict(squares=lengths @ lengths, fourth=square.square_().sum(0))
+    found = {name: x.double().cpu().numpy() for name, x in found.items()}
+    return found | dict(count=float(len(z)))
+
+# %% ../nbs/50_layers.ipynb #37a850f5
 def _six(x):
     "Six numbers that the moments are made of."
     s = x["gram"].diagonal()
@@ -375,51 +409,45 @@ def _moments(six, Q, population, center):
     second = (weights[0] * c + weights[1] * s + weights[2] * q) / cycles
     return np.array([total / (degrees * Q), second])
 
-# %% ../nbs/50_layers.ipynb #37a850f5
+
 def _of_inputs(x, rows, population):
     "What leaving out each of some rows does, which stand for all {eq}`eq-row-shares`."
     P, Q = x["count"], rows.shape[1]
     same, _, cycles, _ = pair_weights(P, Q, population, False)
-    z, meets = (y.astype(rows.dtype) for y in (rows - x["origin"], x["gram"]))
+    z, meets = rows - x["origin"].astype(rows.dtype), x["gram"].astype(rows.dtype)
     np.fill_diagonal(meets, (1 - same) * meets.diagonal())  # a unit that meets itself
-    square = z * z
+    met, square = np.einsum("ia,ia->i", z @ meets, z), z * z
     lengths = square.sum(1, dtype=float)
     alone = lengths**2 - same * np.einsum("ia,ia->i", square, square)
-    pairs = 2 * P / (P - 2) * (np.einsum("ia,ia->i", z @ meets, z) - alone) / cycles
-    shares = np.array([lengths / (P - 1) / Q, pairs])
+    shares = np.array([lengths / (P - 1) / Q, 2 * P / (P - 2) * (met - alone) / cycles])
     return Axis(shares.mean(1, keepdims=True) - shares, np.full(len(z), P / len(z)))
 
 
 def moments_of_sums(
-    sums: dict,  # as in `SUMS`
+    x: dict,  # of `about_mean` or `rows_about_mean`
     population: int | None,  # number of units there are; None: infinite
-    center: bool = True,  # whether the mean over inputs is removed
+    center: bool = True,  # whether the mean over inputs was removed
     *,
     rows: np.ndarray | None = None,  # some inputs at random, (rows, units); they tell the
     # error that is due to inputs
-    folds: list = (),  # or parts of the sums, as in `SUMS`, each to be left out
+    rest: list = (),  # or what is left without each of several parts, as x
 ) -> Estimate:
     "m(1) and m(2) from sums, with their errors."
-    sums, *folds = (
-        {name: x.cpu().numpy() for name, x in y.items()} for y in (sums, *folds)
-    )
-    Q, R = len(sums["first"]), population
-    unseen = 1 if R is None else math.sqrt(1 - Q / R)
+    Q, R = len(x["origin"]), population
     with np.errstate(all="ignore"):  # of layers that are dead or infinite
-        x = _centred(sums, center)
         six = _six(x)
         values = _moments(six, Q, R, center)
         if rows is None:
-            rest = [_six(_centred(together(sums, fold, -1), center)) for fold in folds]
-            without = _moments(np.transpose(rest), Q, R, center)
+            without = _moments(np.transpose([*map(_six, rest)]), Q, R, center)
             inputs = Axis(without - values[:, None])
         else:
             inputs = _of_inputs(x, rows, R)
         without = _moments(_without_units(x, six), Q - 1, R, center)
-    axes = dict(inputs=inputs, features=Axis((without - values[:, None]) * unseen))
+        unseen = 1 if R is None else math.sqrt(1 - Q / R)
+        features = Axis((without - values[:, None]) * unseen)
     settings = dict(center=center, population=R and {"features": R})
     settings |= dict(method="sums over inputs", version=__version__)
-    shapes = {"phi": (1, round(six[0]), Q)}
+    shapes, axes = {"phi": (1, round(six[0]), Q)}, dict(inputs=inputs, features=features)
     return Estimate(values, axes, power_words(2), shapes, ["sums"] * 2, settings)
 
 # %% ../nbs/50_layers.ipynb #ce544672
@@ -539,11 +567,13 @@ class Layer(_Taking):
         "m(1) and m(2), of all inputs if there are sums."
         cells, keys, *_ = self.settle().kept
         rows = cells[:, 0]
-        sums = self.sums if self.summed else power_sums(rows)
+        if self.summed:
+            sums = about_mean(self.sums, center)
+        else:
+            sums = rows_about_mean(rows, center)
         if len(keys) > SHOWN:
             (rows,) = pick([rows], np.sort(np.argpartition(keys, SHOWN)[:SHOWN]))
-        rows = rows if rows.dtype == need_torch().float64 else rows.float()
-        return moments_of_sums(sums, population, center, rows=rows.cpu().numpy())
+        return moments_of_sums(sums, population, center, rows=_real(rows).cpu().numpy())
 
     def read(self) -> tuple:
         "(float64 cells, numbers of the inputs, their groups, how many cells are there)"
