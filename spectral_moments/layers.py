@@ -361,23 +361,19 @@ def rows_about_mean(
     center: bool = True,  # False: about zero
 ) -> dict:  # of arrays: count, origin, gram, fourth, squares
     "The same of rows that are all there: no further sums are needed to move them."
-    rows, lost = _real(rows), False
-    if center:
-        origin = rows.mean(0)
-        z = rows - origin
-        rest = z.mean(0)  # the mean was rounded
-        z -= rest
-        origin = origin + rest
-    else:
-        origin, z = rows.new_zeros(rows.shape[1]), rows.clone()
-    gram = _gram(z)
-    if center:
-        variance = gram.diagonal().sum()
-        lost = not variance > LOST * (variance + len(z) * (rest @ rest))
+    rows = _real(rows)
+    zero = rows.new_zeros(rows.shape[1])
+    origin = rows.mean(0) if center else zero
+    z = rows - origin
+    rest = z.mean(0) if center else zero  # of a mean that was rounded
+    gram = _gram(z.sub_(rest))
+    variance = gram.diagonal().sum()
+    if center and not variance > LOST * (variance + len(z) * (rest @ rest)):
+        gram = gram * math.nan
     square = z.mul_(z)  # in place: a matrix of this size takes longer to make than to fill
     lengths = square.sum(1)
-    found = dict(origin=origin, gram=gram * math.nan if lost else gram)
-    found |= dict(squares=lengths @ lengths, fourth=square.square_().sum(0))
+    found = dict(origin=origin + rest, gram=gram, squares=lengths @ lengths)
+    found |= dict(fourth=square.square_().sum(0))
     found = {name: x.double().cpu().numpy() for name, x in found.items()}
     return found | dict(count=float(len(z)))
 
@@ -457,7 +453,7 @@ WIDEST = 2048  # units of a layer with sums, at most: they need 8 WIDEST^2 bytes
 
 
 class _Taking:
-    "How a layer takes in what passes: a copy waits until it is worth a product."
+    "How a layer takes in what passes: a copy waits, so that sums cost one product."
 
     def forget(self):
         "Start another sample, of the same units."
