@@ -6,13 +6,12 @@
 __all__ = ['WRAPPED', 'PARALLEL', 'POSITIONS', 'LAST', 'SECOND', 'SUMS', 'LOST', 'WAITING', 'SHOWN', 'WIDEST', 'need_torch',
            'find_layer', 'tensors', 'count_inputs', 'layer_tensor', 'inputs_first', 'by_position', 'real_positions',
            'cells_of', 'if_shared', 'join_cells', 'pick', 'least_keys', 'power_sums', 'moved', 'together',
-           'pair_weights', 'about_mean', 'rows_about_mean', 'moments_of_sums', 'Layer', 'units_of']
+           'pair_weights', 'about_mean', 'rows_about_mean', 'moments_of_sums', 'Layer']
 
 # %% ../nbs/50_layers.ipynb #e943c59b
 import copy
 import math
 import operator
-import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -582,16 +581,3 @@ class Layer(_Taking):
         cells, _, groups, counts = self.read()
         rows = cells[np.arange(cells.shape[1]) < counts[:, None]]
         return Recording(rows, if_shared(np.repeat(groups, counts)), self.column_groups)
-
-# %% ../nbs/50_layers.ipynb #a2d092df
-def units_of(
-    seed: int,  # of the watch
-    name: str,  # of the layer
-    n_units: int,  # of the layer
-    units: int | None,  # to keep
-) -> np.ndarray:  # numbers of units, in order
-    "Units at random, the same whenever and wherever a layer is watched."
-    if units is None or units >= n_units:
-        return np.arange(n_units)
-    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    return np.sort(rng.permutation(n_units)[:units])

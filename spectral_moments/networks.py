@@ -9,6 +9,7 @@ __all__ = ['MODES', 'Watch', 'LayerDimension', 'LayerDimensions', 'rms_normalize
 import copy
 import inspect
 import math
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
@@ -40,7 +41,6 @@ from spectral_moments.layers import (
     need_torch,
     pair_weights,
     tensors,
-    units_of,
 )
 from spectral_moments.results import (
     Estimate,
@@ -282,8 +282,11 @@ class _Passes:
         return self._seen[key]
 
     def _columns(self, name, n_units):
-        "The units of a layer that are kept."
-        return units_of(self.seed, name, n_units, self.units)
+        "Units to keep, at random; the same whenever and wherever a layer is watched."
+        if self.units is None or self.units >= n_units:
+            return np.arange(n_units)
+        rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+        return np.sort(rng.permutation(n_units)[: self.units])
 
 # %% ../nbs/49_watching.ipynb #89c0a6db
 def _of_rows(name, layer, law, n_max, center):
