@@ -342,6 +342,7 @@ def pair_weights(
 LOST = 1e-6  # where variances are a smaller part of the mean squares, digits are lost
 
 
+@np.errstate(all="ignore")  # of layers that are dead or infinite, of no rows at all
 def about_mean(
     sums: dict,  # as in `SUMS`
     center: bool = True,  # False: about zero
