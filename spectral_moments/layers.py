@@ -494,8 +494,9 @@ class _Taking:
         "Let what waits into the sums and into the sample."
         waiting, self.waiting, self.n_waiting = self.waiting, [], 0
         if waiting and self.summed:
-            waiting = [join_cells(waiting)]
-            self._include(power_sums(waiting[0][0][:, 0]))
+            block = join_cells(waiting)
+            self._include(power_sums(block[0][:, 0]))
+            waiting = [pick(block, np.flatnonzero(block[1] < self.limit))]
         return self._keep(waiting)
 
     def _include(self, sums):
