@@ -199,11 +199,13 @@ def cells_of(
     patches,  # positions of each input, the others at even distances
 ):  # (tensor (inputs, patches, features), how many patches of each are there)
     "A few positions of each input."
-    torch, (P, S) = need_torch(), output.shape[:2]
-    at = lambda x: torch.as_tensor(x, device=output.device)
-    one, counts = np.ones(P, dtype=int), np.full(P, S) if real is None else real.sum(1)
-    if positions == "features" or S == patches == 1:
+    torch, (P, S), one = need_torch(), output.shape[:2], np.ones(len(output), dtype=int)
+    if S == patches == 1:
+        return output, one
+    if positions == "features":
         return output.flatten(1)[:, None], one
+    at = lambda x: torch.as_tensor(x, device=output.device)
+    counts = np.full(P, S) if real is None else real.sum(1)
     if positions == "mean":
         kept = output if real is None else output.where(at(real)[..., None], 0)
         total = kept.sum(1, keepdim=True, dtype=torch.float64)
@@ -503,12 +505,19 @@ class _Taking:
         self.sums = sums if self.sums is None else together(self.sums, sums)
 
     def _keep(self, parts):
-        "Let parts into the sample."
-        if parts:
-            self.kept = least_keys([self.kept, *parts] if self.kept else parts, self.size)
-            keys = self.kept[1]
-            self.limit = keys.max() if len(keys) == self.size else math.inf
+        "Let parts into the sample, which is cut to its size when it has twice as many."
+        self.kept = [*self.kept, *parts]
+        if sum(len(keys) for _, keys, *_ in self.kept) >= 2 * self.size:
+            self.sample()
         return self
+
+    def sample(self) -> list:
+        "[cells, keys, numbers, counts, perhaps groups] of the inputs that are kept."
+        if len(self.kept) > 1 or len(self.kept[0][1]) > self.size:
+            self.kept = [least_keys(self.kept, self.size)]
+            keys = self.kept[0][1]
+            self.limit = keys.max() if len(keys) == self.size else math.inf
+        return self.kept[0]
 
 # %% ../nbs/50_layers.ipynb #53cd228d
 class Layer(_Taking):
@@ -554,7 +563,7 @@ class Layer(_Taking):
         both.summed, both.n_seen = self.summed and other.summed, self.n_seen + other.n_seen
         for layer, moved_by in ((self, 0), (other.settle(), shift)):
             if layer.kept:
-                cells, keys, ids, *marks = layer.kept
+                cells, keys, ids, *marks = layer.sample()
                 both._keep([(cells.cpu(), keys, ids + moved_by, *marks)])
             if both.summed and layer.sums is not None:
                 both._include({name: x.cpu() for name, x in layer.sums.items()})
@@ -562,7 +571,7 @@ class Layer(_Taking):
 
     def moments(self, population: int | None, center: bool) -> Estimate:
         "m(1) and m(2), of all inputs if there are sums."
-        cells, keys, *_ = self.settle().kept
+        cells, keys, *_ = self.settle().sample()
         rows = cells[:, 0]
         if self.summed:
             sums = about_mean(self.sums, center)
@@ -574,7 +583,7 @@ class Layer(_Taking):
 
     def read(self) -> tuple:
         "(float64 cells, numbers of the inputs, their groups, how many cells are there)"
-        cells, _, ids, counts, *groups = self.settle().kept
+        cells, _, ids, counts, *groups = self.settle().sample()
         cells = cells.to("cpu", need_torch().float64).numpy()
         return cells, ids, groups[0] if groups else ids, counts
 

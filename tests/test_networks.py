@@ -564,9 +564,7 @@ def test_memory_does_not_grow_with_the_steps():
         for _ in range(500):
             model(torch.randn(16, 5))
             (layer,) = seen._seen.values()
-            rows = [
-                rows for rows, *_ in ([layer.kept] if layer.kept else []) + layer.waiting
-            ]
+            rows = [rows for rows, *_ in layer.kept + layer.waiting]
             held = sum(x.untyped_storage().nbytes() for x in rows)  # not parts of batches
             assert held <= 4 * 8 * (2 * 40 + 16 + 1024 + 16)
     assert seen.n_inputs == {"0": 8000} and seen.sample("0").values.shape == (40, 8)
