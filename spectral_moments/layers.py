@@ -472,7 +472,7 @@ class _Taking:
         if real is not None:
             block = pick(block, np.flatnonzero(real.any(1)))
         self.n_seen += len(block[1])
-        if self.limit < math.inf and not self.summed:
+        if output.shape[1] > 1 and not self.summed:  # of large maps only what is needed
             block = pick(block, np.flatnonzero(block[1] < self.limit))
         output, keys, places, ids, groups, real = block
         if len(keys):
@@ -487,29 +487,31 @@ class _Taking:
         "A copy of the positions and units that are kept, and how many positions."
         if self.index is None or self.index.device != output.device:
             self.index = need_torch().as_tensor(self.columns, device=output.device)
-        places = places * (not self.whole)  # whole: in the order of positions
+        places = np.zeros(len(output)) if self.whole else places  # in their order
         cells, counts = cells_of(output, self.positions, real, places, self.patches)
         kept = cells.flatten(0, 1).index_select(1, self.index)
-        return kept.unflatten(0, cells.shape[:2]), counts
+        return kept.view(*cells.shape[:2], -1), counts
 
     def settle(self) -> "Layer":
         "Let what waits into the sums and into the sample."
-        waiting, self.waiting, self.n_waiting = self.waiting, [], 0
-        if waiting and self.summed:
-            block = join_cells(waiting)
-            self._include(power_sums(block[0][:, 0]))
-            waiting = [pick(block, np.flatnonzero(block[1] < self.limit))]
-        return self._keep(waiting)
+        if self.waiting:
+            block = join_cells(self.waiting)
+            self.waiting, self.n_waiting = [], 0
+            if self.summed:
+                self._include(power_sums(block[0][:, 0]))
+            if self.limit < math.inf:
+                block = pick(block, np.flatnonzero(block[1] < self.limit))
+            self._keep(block)
+        return self
 
     def _include(self, sums):
         self.sums = sums if self.sums is None else together(self.sums, sums)
 
-    def _keep(self, parts):
-        "Let parts into the sample, which is cut to its size when it has twice as many."
-        self.kept = [*self.kept, *parts]
+    def _keep(self, block):
+        "Let rows into the sample, which is cut to its size when it has twice as many."
+        self.kept = [*self.kept, block]
         if sum(len(keys) for _, keys, *_ in self.kept) >= 2 * self.size:
             self.sample()
-        return self
 
     def sample(self) -> list:
         "[cells, keys, numbers, counts, perhaps groups] of the inputs that are kept."
@@ -564,7 +566,7 @@ class Layer(_Taking):
         for layer, moved_by in ((self, 0), (other.settle(), shift)):
             if layer.kept:
                 cells, keys, ids, *marks = layer.sample()
-                both._keep([(cells.cpu(), keys, ids + moved_by, *marks)])
+                both._keep((cells.cpu(), keys, ids + moved_by, *marks))
             if both.summed and layer.sums is not None:
                 both._include({name: x.cpu() for name, x in layer.sums.items()})
         return both
