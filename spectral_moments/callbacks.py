@@ -14,7 +14,14 @@ from collections.abc import Callable
 from functools import reduce
 
 from .checks import ArgumentError, check_count
-from .layers import SUMS, moments_of_sums, need_torch, power_sums, together
+from spectral_moments.layers import (
+    SUMS,
+    about_mean,
+    moments_of_sums,
+    need_torch,
+    power_sums,
+    together,
+)
 from .networks import LayerDimensions, Watch
 from .results import EstimateWarning, Quantity
 
@@ -250,8 +257,10 @@ class _TorchMetric:
         if not folds:
             raise ValueError("the metric has seen no inputs; call update(rows) first")
         size = None if self.law else self.n_features
-        options = dict(center=self.center, folds=folds)
-        return moments_of_sums(reduce(together, folds), [size], **options)[0].dimension()
+        whole = reduce(together, folds)
+        rest = [about_mean(together(whole, fold, -1), self.center) for fold in folds]
+        sums = about_mean(whole, self.center)
+        return moments_of_sums(sums, size, self.center, rest=rest).dimension()
 
     def compute(self):
         "Value and 95% interval, as tensors."

@@ -5,14 +5,13 @@
 # %% auto #0
 __all__ = ['WRAPPED', 'PARALLEL', 'POSITIONS', 'LAST', 'SECOND', 'SUMS', 'LOST', 'WAITING', 'SHOWN', 'WIDEST', 'need_torch',
            'find_layer', 'tensors', 'count_inputs', 'layer_tensor', 'inputs_first', 'by_position', 'real_positions',
-           'cells_of', 'if_shared', 'join_cells', 'Reservoir', 'power_sums', 'moved', 'together', 'pair_weights',
-           'moments_of_sums', 'Layer', 'units_of']
+           'cells_of', 'if_shared', 'join_cells', 'pick', 'least_keys', 'power_sums', 'moved', 'together',
+           'pair_weights', 'about_mean', 'rows_about_mean', 'moments_of_sums', 'Layer']
 
 # %% ../nbs/50_layers.ipynb #e943c59b
 import copy
 import math
 import operator
-import zlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -134,12 +133,13 @@ def inputs_first(
     mixed: bool,  # whether some parts of the model have batch_first=False
 ) -> bool:
     "Whether inputs are on the first axis of the output of a layer."
-    kind, own = type(module).__name__, getattr(module, "self_attn", module)
+    kind = type(module).__name__
     if output.ndim == 2 and kind in ("LSTM", "GRU", "RNN"):
         text = f"the layer is a {kind} that was given one sequence, without an axis of "
         raise ArgumentError("layer", text + "inputs; give it a batch of sequences")
     if output.ndim != 3:
         return True
+    own = getattr(module, "self_attn", module)
     if hasattr(own, "batch_first"):
         return own.batch_first
     if batch_first is None and mixed:
@@ -148,29 +148,23 @@ def inputs_first(
     return batch_first is not False
 
 
-def _feature_axis(shape, feature_axis, module):
-    "Axis of the features in an output with positions, checked."
-    kind = type(module).__name__
-    if feature_axis is None and (len(shape) > 3 or kind.startswith(SECOND)):
-        return 1
-    if feature_axis is None and kind.startswith(LAST):
-        return -1
-    if feature_axis in (*range(1 - len(shape), 0), *range(1, len(shape))):
-        return feature_axis
-    text = f"feature_axis = {feature_axis} for an output of shape {shape}; say which axis "
-    text += "holds the features: feature_axis=1 (Conv1d) or -1 (transformer)"
-    raise ArgumentError("feature_axis", text)
-
-
 def by_position(
     output,  # of a layer, inputs first
     feature_axis,  # as in `watch`
     module,  # the layer
 ):  # tensor
-    "An output as (inputs, positions, features), or as it is without positions."
+    "An output as (inputs, positions, features)."
     if output.ndim == 2:
-        return output
-    axis = _feature_axis(tuple(output.shape), feature_axis, module)
+        return output[:, None]
+    axis, kind, axes = feature_axis, type(module).__name__, output.ndim
+    if axis is None and (axes > 3 or kind.startswith(SECOND)):
+        axis = 1
+    elif axis is None and kind.startswith(LAST):
+        axis = -1
+    if axis not in (*range(1 - axes, 0), *range(1, axes)):
+        text = f"feature_axis = {axis} for an output of shape {tuple(output.shape)}; say "
+        text += "which axis holds the features: feature_axis=1 (Conv1d) or -1 (transformer)"
+        raise ArgumentError("feature_axis", text)
     return output.movedim(axis, -1).flatten(1, -2)
 
 # %% ../nbs/50_layers.ipynb #1cdcf78e
@@ -205,11 +199,13 @@ def cells_of(
     patches,  # positions of each input, the others at even distances
 ):  # (tensor (inputs, patches, features), how many patches of each are there)
     "A few positions of each input."
-    torch, (P, S) = need_torch(), output.shape[:2]
-    at = lambda x: torch.as_tensor(x, device=output.device)
-    one, counts = np.ones(P, dtype=int), np.full(P, S) if real is None else real.sum(1)
-    if positions == "features" or S == patches == 1:
+    torch, (P, S), one = need_torch(), output.shape[:2], np.ones(len(output), dtype=int)
+    if S == patches == 1:
+        return output, one
+    if positions == "features":
         return output.flatten(1)[:, None], one
+    at = lambda x: torch.as_tensor(x, device=output.device)
+    counts = np.full(P, S) if real is None else real.sum(1)
     if positions == "mean":
         kept = output if real is None else output.where(at(real)[..., None], 0)
         total = kept.sum(1, keepdim=True, dtype=torch.float64)
@@ -230,60 +226,48 @@ def if_shared(
 
 # %% ../nbs/50_layers.ipynb #2c6d1440
 def join_cells(
-    parts: list,  # of (tensor (inputs, patches, features) or (inputs, features), *marks)
-) -> list:  # the same of all together, [tensor with three axes, *arrays]
+    parts: list,  # of (tensor (inputs, patches, features), *marks), marks are arrays
+) -> list:  # the same of all together, [tensor, *arrays]
     "Cells with their marks, with equally many patches each; those added do not count."
     cells, *marks = zip(*parts)
-    cells = [x[:, None] if x.ndim == 2 else x for x in cells]
     wide, pad = max(x.shape[1] for x in cells), need_torch().nn.functional.pad
     cells = [
-        pad(x, (0, 0, 0, wide - x.shape[1])) if x.shape[1] < wide else x for x in cells
+        x if x.shape[1] == wide else pad(x, (0, 0, 0, wide - x.shape[1])) for x in cells
     ]
     return [need_torch().cat(cells), *map(np.concatenate, marks)]
 
 
-class Reservoir:
-    "A random sample of rows of fixed size from all that came by: those with least keys."
+def pick(
+    block,  # [tensor, *arrays], or None in the place of an array
+    rows: np.ndarray,  # numbers of rows
+) -> list:
+    "Some rows of a tensor and of its marks."
+    cells, *marks = block
+    rows_there = need_torch().as_tensor(rows, device=cells.device)
+    return [
+        cells.index_select(0, rows_there),
+        *(x if x is None else x[rows] for x in marks),
+    ]
 
-    def __init__(self, size: int):
-        self.size, self.limit, self.parts, self.n_kept = size, math.inf, (), 0
 
-    def add(self, rows: "torch.Tensor", keys: np.ndarray, *marks: np.ndarray):
-        "Take rows in; what no longer belongs goes when there are twice too many."
-        mine = np.flatnonzero(keys < self.limit)
-        if len(mine) < len(keys):
-            rows = rows.index_select(0, need_torch().as_tensor(mine, device=rows.device))
-            keys, *marks = (x[mine] for x in (keys, *marks))
-        if len(keys):
-            self.parts, self.n_kept = (
-                (*self.parts, (rows, keys, *marks)),
-                self.n_kept + len(keys),
-            )
-        if self.n_kept >= 2 * self.size:
-            self.settle()
-
-    def settle(self) -> list:
-        "[rows, keys, *other marks] in the order of the keys, in one block."
-        if len(self.parts) == 1 and isinstance(self.parts[0], list):  # nothing is new
-            return self.parts[0]
-        rows, keys, *marks = join_cells(self.parts)
-        stay = np.argsort(keys)[: self.size]
-        rows = rows[need_torch().as_tensor(stay, device=rows.device)]
-        block = [rows, *(x[stay] for x in (keys, *marks))]
-        self.parts, self.n_kept = (block,), len(stay)
-        self.limit = block[1][-1] if len(stay) == self.size else math.inf
+def least_keys(
+    parts: list,  # of (cells, keys, *marks), as for `join_cells`
+    size: int,  # rows to keep
+) -> list:  # [cells, keys, *marks]
+    "The rows with the least keys, in the order in which they came."
+    block = join_cells(parts)
+    if len(block[1]) <= size:
         return block
-
-    def read(self) -> tuple:
-        "(float64 array of rows, *their marks but the keys), in the order of the first."
-        rows, _, *marks = self.settle()
-        order = np.argsort(marks[0])
-        rows = rows.to("cpu", need_torch().float64).numpy()
-        return rows[order], *(x[order] for x in marks)
+    return pick(block, np.sort(np.argpartition(block[1], size)[:size]))
 
 # %% ../nbs/50_layers.ipynb #44398f8e
 #: sums over rows of a matrix about an origin, and how many axes they have
 SUMS = dict(count=0, origin=1, first=1, gram=2, third=1, fourth=1, lengths=1, squares=0)
+
+
+def _real(rows):
+    "Numbers in single precision, or in double if they are."
+    return rows if rows.dtype == need_torch().float64 else rows.float()
 
 
 def _gram(z):
@@ -297,14 +281,14 @@ def power_sums(
     rows: "torch.Tensor",  # (rows, units)
 ) -> dict:  # of float64 tensors, as in `SUMS`
     "Sums over rows about their mean, of which m(1) and m(2) are made."
-    rows = rows if rows.dtype == need_torch().float64 else rows.float()
+    rows = _real(rows)
     origin = rows.mean(0)
     z = rows - origin
     square = z * z
     lengths = square.sum(1)
     x = dict(count=lengths.new_tensor(len(z)), origin=origin, first=z.sum(0), gram=_gram(z))
-    x |= dict(third=(square * z).sum(0), fourth=square.square().sum(0))
     x |= dict(lengths=lengths @ z, squares=lengths @ lengths)
+    x |= dict(third=z.mul_(square).sum(0), fourth=square.square_().sum(0))  # in place
     return {name: y.double() for name, y in x.items()}
 
 # %% ../nbs/50_layers.ipynb #a1defb04
@@ -360,16 +344,42 @@ def pair_weights(
 LOST = 1e-6  # where variances are a smaller part of the mean squares, digits are lost
 
 
-def _centred(sums, center):
-    "Sums about the mean, or about zero; NaN if digits were lost."
-    shift = -sums["first"] / sums["count"] if center else sums["origin"]
-    found = moved(sums, shift)
+@np.errstate(all="ignore")  # of layers that are dead or infinite, of no rows at all
+def about_mean(
+    sums: dict,  # as in `SUMS`
+    center: bool = True,  # False: about zero
+) -> dict:  # of arrays: count, origin, gram, fourth, squares, and more
+    "Sums about the mean; NaN if digits were lost."
+    sums = {name: x.cpu().numpy() for name, x in sums.items()}
+    found = moved(sums, -sums["first"] / sums["count"] if center else sums["origin"])
     variance, before = (x["gram"].diagonal().sum() for x in (found, sums))
     if center and not variance > LOST * before:
         found["gram"] = found["gram"] * math.nan
     return found
 
 
+def rows_about_mean(
+    rows: "torch.Tensor",  # (rows, units)
+    center: bool = True,  # False: about zero
+) -> dict:  # of arrays: count, origin, gram, fourth, squares
+    "The same of rows that are all there: no further sums are needed to move them."
+    rows = _real(rows)
+    zero = rows.new_zeros(rows.shape[1])
+    origin = rows.mean(0) if center else zero
+    z = rows - origin
+    rest = z.mean(0) if center else zero  # of a mean that was rounded
+    gram = _gram(z.sub_(rest))
+    variance = gram.diagonal().sum()
+    if center and not variance > LOST * (variance + len(z) * (rest @ rest)):
+        gram = gram * math.nan
+    square = z.mul_(z)  # in place: a matrix of this size takes longer to make than to fill
+    lengths = square.sum(1)
+    found = dict(origin=origin + rest, gram=gram, squares=lengths @ lengths)
+    found |= dict(fourth=square.square_().sum(0))
+    found = {name: x.double().cpu().numpy() for name, x in found.items()}
+    return found | dict(count=float(len(z)))
+
+# %% ../nbs/50_layers.ipynb #37a850f5
 def _six(x):
     "Six numbers that the moments are made of."
     s = x["gram"].diagonal()
@@ -389,16 +399,6 @@ def _without_units(x, six):
     return found
 
 
-def _meetings(x, rows):
-    "Of each row: its square, and sums over all rows that it meets {eq}`eq-row-shares`."
-    gram, z = (y.astype(rows.dtype) for y in (x["gram"], rows - x["origin"]))
-    square = z * z
-    lengths = square.sum(1)
-    met = (z @ gram * z).sum(1) - lengths**2
-    alone = square @ gram.diagonal() - (square * square).sum(1)
-    return np.float64([lengths, met, alone])
-
-# %% ../nbs/50_layers.ipynb #37a850f5
 def _moments(six, Q, population, center):
     "m(1) and m(2) from six numbers."
     P, total, norm, squares, lengths, fourth = six
@@ -408,49 +408,45 @@ def _moments(six, Q, population, center):
     return np.array([total / (degrees * Q), second])
 
 
-def _of_inputs(P, meetings, Q, population):
-    "What leaving out each of some rows does, which stand for all P; to leading order."
-    lengths, met, alone = meetings
+def _of_inputs(x, rows, population):
+    "What leaving out each of some rows does, which stand for all {eq}`eq-row-shares`."
+    P, Q = x["count"], rows.shape[1]
     same, _, cycles, _ = pair_weights(P, Q, population, False)
-    shares = np.array(
-        [lengths / (P - 1) / Q, 2 * P / (P - 2) * (met - same * alone) / cycles]
-    )
-    return Axis(shares.mean(1, keepdims=True) - shares, np.full(len(met), P / len(met)))
+    z, meets = rows - x["origin"].astype(rows.dtype), x["gram"].astype(rows.dtype)
+    np.fill_diagonal(meets, (1 - same) * meets.diagonal())  # a unit that meets itself
+    met, square = np.einsum("ia,ia->i", z @ meets, z), z * z
+    lengths = square.sum(1, dtype=float)
+    alone = lengths**2 - same * np.einsum("ia,ia->i", square, square)
+    shares = np.array([lengths / (P - 1) / Q, 2 * P / (P - 2) * (met - alone) / cycles])
+    return Axis(shares.mean(1, keepdims=True) - shares, np.full(len(z), P / len(z)))
 
 
 def moments_of_sums(
-    sums: dict,  # as in `SUMS`
-    populations: list,  # numbers of units there are; None: infinite
-    center: bool = True,  # whether the mean over inputs is removed
+    x: dict,  # of `about_mean` or `rows_about_mean`
+    population: int | None,  # number of units there are; None: infinite
+    center: bool = True,  # whether the mean over inputs was removed
     *,
     rows: np.ndarray | None = None,  # some inputs at random, (rows, units); they tell the
     # error that is due to inputs
-    folds: list = (),  # or parts of the sums, as in `SUMS`, each to be left out
-) -> list:  # of `Estimate`, one for each population
+    rest: list = (),  # or what is left without each of several parts, as x
+) -> Estimate:
     "m(1) and m(2) from sums, with their errors."
-    sums, Q = {name: x.cpu().numpy() for name, x in sums.items()}, len(sums["first"])
+    Q, R = len(x["origin"]), population
     with np.errstate(all="ignore"):  # of layers that are dead or infinite
-        x = _centred(sums, center)
         six = _six(x)
-        units, found = _without_units(x, six), []
-        if rows is not None:
-            meetings = _meetings(x, rows)
-        folds = [{name: y.numpy() for name, y in fold.items()} for fold in folds]
-        rest = [_six(_centred(together(sums, fold, -1), center)) for fold in folds]
-        for R in populations:
-            values = _moments(six, Q, R, center)
-            change = lambda other, size: _moments(other, size, R, center) - values[:, None]
-            if rows is None:
-                inputs = Axis(change(np.transpose(rest), Q))
-            else:
-                inputs = _of_inputs(six[0], meetings, Q, R)
-            unseen = 1 if R is None else math.sqrt(1 - Q / R)
-            axes = dict(inputs=inputs, features=Axis(change(units, Q - 1) * unseen))
-            settings = dict(center=center, population=R and {"features": R})
-            settings |= dict(method="sums over inputs", version=__version__)
-            shapes, names = {"phi": (1, round(six[0]), Q)}, ["sums"] * 2
-            found.append(Estimate(values, axes, power_words(2), shapes, names, settings))
-    return found
+        values = _moments(six, Q, R, center)
+        if rows is None:
+            without = _moments(np.transpose([*map(_six, rest)]), Q, R, center)
+            inputs = Axis(without - values[:, None])
+        else:
+            inputs = _of_inputs(x, rows, R)
+        without = _moments(_without_units(x, six), Q - 1, R, center)
+        unseen = 1 if R is None else math.sqrt(1 - Q / R)
+        features = Axis((without - values[:, None]) * unseen)
+    settings = dict(center=center, population=R and {"features": R})
+    settings |= dict(method="sums over inputs", version=__version__)
+    shapes, axes = {"phi": (1, round(six[0]), Q)}, dict(inputs=inputs, features=features)
+    return Estimate(values, axes, power_words(2), shapes, ["sums"] * 2, settings)
 
 # %% ../nbs/50_layers.ipynb #ce544672
 WAITING = 1024  # inputs that wait, so that sums are made by one product of matrices
@@ -459,27 +455,26 @@ WIDEST = 2048  # units of a layer with sums, at most: they need 8 WIDEST^2 bytes
 
 
 class _Taking:
-    "How a layer takes in what passes: a copy waits until it is worth a product."
+    "How a layer takes in what passes: a copy waits, so that sums cost one product."
+
+    def forget(self):
+        "Start another sample, of the same units."
+        self.kept, self.limit, self.sums = [], math.inf, None
+        self.n_seen, self.waiting, self.n_waiting, self.index = 0, [], 0, None
 
     def take(self, output, drawn, packed=None):
-        "Let inputs of one pass in; positions, if any, are the second of three axes."
+        "Let inputs of one pass in, (inputs, positions, features)."
         keys, places, ids, groups, mask = drawn
-        S, rows = output.shape[1] if output.ndim == 3 else 1, None
-        real = real_positions(mask, S, self.positions)
+        real = real_positions(mask, output.shape[1], self.positions)
         if packed is not None:
             real = packed if real is None else packed & real
+        block = output, keys, places, ids, groups, real
         if real is not None:
-            rows = np.flatnonzero(real.any(1))
-        self.n_seen += len(keys) if rows is None else len(rows)
-        if S > 1 and not self.summed:  # of large maps only what is needed
-            wanted = np.flatnonzero(keys < self.sample.limit)
-            rows = wanted if rows is None else np.intersect1d(rows, wanted)
-        if rows is not None and len(rows) < len(keys):
-            output = output.index_select(
-                0, need_torch().as_tensor(rows, device=output.device)
-            )
-            keys, places, ids = (x[rows] for x in (keys, places, ids))
-            groups, real = (x if x is None else x[rows] for x in (groups, real))
+            block = pick(block, np.flatnonzero(real.any(1)))
+        self.n_seen += len(block[1])
+        if output.shape[1] > 1 and not self.summed:  # of large maps only what is needed
+            block = pick(block, np.flatnonzero(block[1] < self.limit))
+        output, keys, places, ids, groups, real = block
         if len(keys):
             cells, counts = self._cells(output, real, places)
             marks = (keys, ids, counts) if groups is None else (keys, ids, counts, groups)
@@ -492,25 +487,39 @@ class _Taking:
         "A copy of the positions and units that are kept, and how many positions."
         if self.index is None or self.index.device != output.device:
             self.index = need_torch().as_tensor(self.columns, device=output.device)
-        if output.ndim == 2:
-            return output.index_select(1, self.index), np.ones(len(output), dtype=int)
-        places = places * (not self.whole)  # whole: in the order of positions
+        places = np.zeros(len(output)) if self.whole else places  # in their order
         cells, counts = cells_of(output, self.positions, real, places, self.patches)
         kept = cells.flatten(0, 1).index_select(1, self.index)
-        return kept.unflatten(0, cells.shape[:2]), counts
+        return kept.view(*cells.shape[:2], -1), counts
 
     def settle(self) -> "Layer":
         "Let what waits into the sums and into the sample."
         if self.waiting:
-            cells, *marks = join_cells(self.waiting)
+            block = join_cells(self.waiting)
             self.waiting, self.n_waiting = [], 0
             if self.summed:
-                self._include(power_sums(cells[:, 0]))
-            self.sample.add(cells, *marks)
+                self._include(power_sums(block[0][:, 0]))
+            if self.limit < math.inf:
+                block = pick(block, np.flatnonzero(block[1] < self.limit))
+            self._keep(block)
         return self
 
     def _include(self, sums):
         self.sums = sums if self.sums is None else together(self.sums, sums)
+
+    def _keep(self, block):
+        "Let rows into the sample, which is cut to its size when it has twice as many."
+        self.kept = [*self.kept, block]
+        if sum(len(keys) for _, keys, *_ in self.kept) >= 2 * self.size:
+            self.sample()
+
+    def sample(self) -> list:
+        "[cells, keys, numbers, counts, perhaps groups] of the inputs that are kept."
+        if len(self.kept) > 1 or len(self.kept[0][1]) > self.size:
+            self.kept = [least_keys(self.kept, self.size)]
+            keys = self.kept[0][1]
+            self.limit = keys.max() if len(keys) == self.size else math.inf
+        return self.kept[0]
 
 # %% ../nbs/50_layers.ipynb #53cd228d
 class Layer(_Taking):
@@ -539,47 +548,45 @@ class Layer(_Taking):
         self.summed = self.independent and exact and len(columns) <= WIDEST
         self.forget()
 
-    def forget(self):
-        "Start another sample, of the same units."
-        self.sample, self.sums = Reservoir(self.size), None
-        self.n_seen, self.waiting, self.n_waiting, self.index = 0, [], 0, None
+    def copy(self, *, empty: bool = False) -> "Layer":
+        "The same layer as it is now, or before it has seen anything."
+        same = copy.copy(self.settle())
+        same.waiting = []  # what comes later is not for both
+        if empty:
+            same.forget()
+        return same
 
     def merge(self, other: "Layer", shift: int) -> "Layer":
         "The layer of the inputs of both; `shift` moves the other's numbers."
         if self.shape != other.shape or not np.array_equal(self.columns, other.columns):
             text = "other has other units of a layer; make both with the same options"
             raise ArgumentError("other", text)
-        both = self.emptied()
+        both = self.copy(empty=True)
         both.summed, both.n_seen = self.summed and other.summed, self.n_seen + other.n_seen
-        for layer, moved_by in ((self.settle(), 0), (other.settle(), shift)):
-            for rows, keys, ids, *marks in layer.sample.parts:
-                both.sample.add(rows.cpu(), keys, ids + moved_by, *marks)
+        for layer, moved_by in ((self, 0), (other.settle(), shift)):
+            if layer.kept:
+                cells, keys, ids, *marks = layer.sample()
+                both._keep((cells.cpu(), keys, ids + moved_by, *marks))
             if both.summed and layer.sums is not None:
                 both._include({name: x.cpu() for name, x in layer.sums.items()})
         return both
 
-    def frozen(self) -> "Layer":
-        "The same layer as it is now; the sample of this one may go on."
-        same = copy.copy(self.settle())
-        same.sample = copy.copy(self.sample)
-        return same
-
-    def emptied(self) -> "Layer":
-        "The same layer that has seen nothing."
-        empty = copy.copy(self)
-        empty.forget()
-        return empty
-
-    def moments(self, populations: list, center: bool) -> list:
-        "m(1) and m(2), of all inputs if there are sums: an `Estimate` for each population."
-        rows = self.settle().sample.settle()[0][:, 0]
-        sums, some = self.sums if self.summed else power_sums(rows), rows[:SHOWN].cpu()
-        some = some if some.dtype == need_torch().float64 else some.float()
-        return moments_of_sums(sums, populations, center, rows=some.numpy())
+    def moments(self, population: int | None, center: bool) -> Estimate:
+        "m(1) and m(2), of all inputs if there are sums."
+        cells, keys, *_ = self.settle().sample()
+        rows = cells[:, 0]
+        if self.summed:
+            sums = about_mean(self.sums, center)
+        else:
+            sums = rows_about_mean(rows, center)
+        if len(keys) > SHOWN:
+            (rows,) = pick([rows], np.sort(np.argpartition(keys, SHOWN)[:SHOWN]))
+        return moments_of_sums(sums, population, center, rows=_real(rows).cpu().numpy())
 
     def read(self) -> tuple:
-        "(cells, numbers of the inputs, their groups, how many cells are there)"
-        cells, ids, counts, *groups = self.settle().sample.read()
+        "(float64 cells, numbers of the inputs, their groups, how many cells are there)"
+        cells, _, ids, counts, *groups = self.settle().sample()
+        cells = cells.to("cpu", need_torch().float64).numpy()
         return cells, ids, groups[0] if groups else ids, counts
 
     def recording(self) -> Recording:
@@ -587,16 +594,3 @@ class Layer(_Taking):
         cells, _, groups, counts = self.read()
         rows = cells[np.arange(cells.shape[1]) < counts[:, None]]
         return Recording(rows, if_shared(np.repeat(groups, counts)), self.column_groups)
-
-# %% ../nbs/50_layers.ipynb #a2d092df
-def units_of(
-    seed: int,  # of the watch
-    name: str,  # of the layer
-    n_units: int,  # of the layer
-    units: int | None,  # to keep
-) -> np.ndarray:  # numbers of units, in order
-    "Units at random, the same whenever and wherever a layer is watched."
-    if units is None or units >= n_units:
-        return np.arange(n_units)
-    rng = np.random.default_rng([seed, zlib.crc32(name.encode())])
-    return np.sort(rng.permutation(n_units)[:units])

@@ -9,10 +9,10 @@ __all__ = ['MODES', 'Watch', 'LayerDimension', 'LayerDimensions', 'rms_normalize
 import copy
 import inspect
 import math
+import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
 from functools import cache, cached_property, reduce
 from html import escape
 from typing import TYPE_CHECKING
@@ -41,7 +41,6 @@ from spectral_moments.layers import (
     need_torch,
     pair_weights,
     tensors,
-    units_of,
 )
 from spectral_moments.results import (
     Estimate,
@@ -59,47 +58,48 @@ if TYPE_CHECKING:
 # %% ../nbs/49_watching.ipynb #cca2b9fe
 def _is_compiled(model):
     "Whether a part of the model was compiled."
-    parts = ((type(part).__name__, part.__dict__) for part in model.modules())
     return any(
-        kind == "OptimizedModule" or inside.get("_compiled_call_impl") is not None
-        for kind, inside in parts
+        type(part).__name__ == "OptimizedModule"
+        or part.__dict__.get("_compiled_call_impl") is not None
+        for part in model.modules()
     )
 
 
 class _Shared:
     "A setting of torch that holds while anybody needs it, in whatever order they close."
 
-    def __init__(self, begin):
-        self.begin, self.users, self.undo = begin, 0, None
+    def __init__(self, setting):  # a function that makes a context
+        self.setting, self.users, self.context = setting, 0, None
 
     def hold(self, stack):
         "Let it hold until the stack is closed."
         if not self.users:
-            self.undo = self.begin()
+            self.context = self.setting()
+            self.context.__enter__()
         self.users += 1
         stack.callback(self._release)
 
     def _release(self):
         self.users -= 1
         if not self.users:
-            self.undo()
+            self.context.__exit__(None, None, None)
 
 
-def _run_eager():
+@_Shared
+def _eager():
     "Compiled code does not look at new hooks: run without it."
-    stance = need_torch().compiler.set_stance("force_eager")
-    return lambda: stance.__exit__(None, None, None)
+    return need_torch().compiler.set_stance("force_eager")
 
 
-def _run_parts():
+@_Shared
+@contextmanager
+def _all_parts():
     "The fast path of torch's transformers leaves out their parts: go without it."
     fast = need_torch().backends.mha
     before = fast.get_fastpath_enabled()
     fast.set_fastpath_enabled(False)
-    return lambda: fast.set_fastpath_enabled(before)
-
-
-_EAGER, _PARTS = _Shared(_run_eager), _Shared(_run_parts)
+    yield
+    fast.set_fastpath_enabled(before)
 
 # %% ../nbs/49_watching.ipynb #678fc0fa
 class _Hook:
@@ -181,22 +181,25 @@ class _Hooks:
         "Begin to watch, until `close`; the same as the beginning of a `with` block."
         if self._stack is not None:
             raise RuntimeError("this watch is already open; make a second one")
+        wanted = {*map(id, self.layers.values())}
         inside = lambda part: {*map(id, part.modules())} - {id(part)}
-        wanted, modules = {*map(id, self.layers.values())}, [*self.model.modules()]
-        outer = [x for x in modules if x is self.model or wanted & inside(x)]
+        parts = self.model.modules()
+        outer = [x for x in parts if x is self.model or wanted & inside(x)]
         with ExitStack() as stack:
-            _PARTS.hold(stack)
+            _all_parts.hold(stack)
             if _is_compiled(self.model):
-                _EAGER.hold(stack)
+                _eager.hold(stack)
+            hooks = []
             for part in outer:  # a call of any of them from outside is a pass
-                hook = part.register_forward_pre_hook(_Hook(self._start), with_kwargs=True)
-                stack.callback(hook.remove)
+                start = part.register_forward_pre_hook
+                hooks.append(start(_Hook(self._start), with_kwargs=True))
             for name, module in self.layers.items():
                 look = _Hook(self._look, name)
-                hook = module.register_forward_hook(look, with_kwargs=True)
-                stack.callback(hook.remove)
+                hooks.append(module.register_forward_hook(look, with_kwargs=True))
             for part in outer:
-                hook = part.register_forward_hook(_Hook(self._end), always_call=True)
+                end = part.register_forward_hook
+                hooks.append(end(_Hook(self._end), always_call=True))
+            for hook in hooks:
                 stack.callback(hook.remove)
             self._stack = stack.pop_all()
         return self
@@ -222,9 +225,6 @@ class _Hooks:
             self._paused = before
 
 # %% ../nbs/49_watching.ipynb #10c008e2
-_WORDS = ", ".join(map(repr, POSITIONS))
-
-
 class _Passes:
     "What the hooks do in a pass."
 
@@ -239,67 +239,79 @@ class _Passes:
             self._pass = None
 
     def _look(self, name, module, args, kwargs, output):
-        "The hook of a layer."
+        "The hook of a layer: its output as (inputs, positions, features)."
         if self._paused or _computed_again():
             return
         now = self._pass or _Pass(self, module, args, kwargs)
         now.calls[name] += 1
         name += f" (call {now.calls[name]})" if now.calls[name] > 1 else ""
-        if now.training in MODES[self.mode]:
-            self._take(name, module, now, *layer_tensor(output, name, self.select))
-
-    def _take(self, name, module, now, output, packed):
-        "Let a layer keep some of its output."
-        if output.ndim > 2 and self.positions is None:
-            text = f"layer {name!r} returned shape {tuple(output.shape)}: inputs, "
-            text += f"features and positions; say what a position is: {_WORDS}"
-            raise ArgumentError("positions", text)
-        first = packed is not None or inputs_first(
-            module, output, self.batch_first, self._mixed
-        )
-        output = output if first else output.transpose(0, 1)
-        output, wrong = by_position(output, self.feature_axis, module), None
-        if not len(output):
+        if now.training not in MODES[self.mode]:
             return
-        S, C = output.shape[1:] if output.ndim == 3 else (1, output.shape[1])
-        key = name, now.training
+        output, packed = layer_tensor(output, name, self.select)
+        if output.ndim > 2 and self.positions is None:
+            text = f"layer {name!r} returned shape {tuple(output.shape)}: inputs, features "
+            text += "and positions; say what a position is: "
+            raise ArgumentError("positions", text + ", ".join(map(repr, POSITIONS)))
+        mixed = self.batch_first, self._mixed
+        first = packed is not None or inputs_first(module, output, *mixed)
+        output = output if first else output.transpose(0, 1)
+        output = by_position(output, self.feature_axis, module)
+        if len(output):
+            layer = self._layer(name, now, output, now.count if first else math.inf)
+            layer.take(output, now.draw(len(output)), packed)
+
+    def _layer(self, name, now, output, most):
+        "What is kept of a layer, made at its first call."
+        (P, S, C), key, wrong = output.shape, (name, now.training), None
         if key not in self._seen:
-            n_units = S * C if self.positions == "features" else C
-            columns = self._columns(name, n_units)
+            columns = self._columns(name, S * C if self.positions == "features" else C)
             kept = self.positions, self.inputs, self.patches, self.groups is not None
             learning = now.training and need_torch().is_grad_enabled()
             exact = not learning if self.exact is None else self.exact
             self._seen[key] = Layer((S, C), columns, *kept, exact)
-        layer, most = self._seen[key], now.count if first else math.inf
-        if len(output) > most:
-            wrong = f"returned {len(output)} rows for {most} inputs, and rows of "
-            wrong += "one input are not independent; give the inputs an axis of their "
-            wrong += "own, such as select=lambda out: out.unflatten(0, (-1, 4))"
-        elif layer.shape not in ((S, C), (None, C)):
-            wrong = f"returned (positions, features) {(S, C)} and {layer.shape} before; "
-            wrong += "every pass needs the same"
+        known = self._seen[key].shape
+        if most < P:
+            wrong = f"returned {P} rows for {most} inputs, and rows of one input are not "
+            wrong += "independent; give the inputs an axis of their own, such as "
+            wrong += "select=lambda out: out.unflatten(0, (-1, 4))"
+        elif known not in ((S, C), (None, C)):
+            wrong = f"returned (positions, features) {(S, C)} and {known} before; every "
+            wrong += "pass needs the same"
         if wrong:
             raise ArgumentError("layers", f"layer {name!r} {wrong}")
-        layer.take(output, now.draw(len(output)), packed)
+        return self._seen[key]
 
     def _columns(self, name, n_units):
-        "The units of a layer that are kept."
-        return units_of(self.seed, name, n_units, self.units)
+        "Units to keep, at random; the same whenever and wherever a layer is watched."
+        if self.units is None or self.units >= n_units:
+            return np.arange(n_units)
+        rng = np.random.default_rng([self.seed, zlib.crc32(name.encode())])
+        return np.sort(rng.permutation(n_units)[: self.units])
 
 # %% ../nbs/49_watching.ipynb #89c0a6db
-def _of_rows(name, phi, n_units, n_max, center):
-    "Moments of the rows of a layer; of the law behind the units if `n_units` is None."
+def _of_rows(name, layer, law, n_max, center):
+    "Moments of the rows that are kept of a layer; or of the law behind its units."
+    phi, size = layer.recording(), None if law else layer.n_units
     if np.isinf(phi.values).any():
         raise ValueError(f"layer {name!r} returned infinite numbers")
-    if n_units is not None:  # all units of the layer, also those of one channel
+    if not law:  # all units of the layer, also those of one channel
         phi = phi._replace(column_groups=None)
     n = min(n_max, *phi.values.shape)
-    found = estimate(phi, n, center=center, population=(None, n_units))
+    found = estimate(phi, n, center=center, population=(None, size))
     lost = int(np.isnan(phi.values).any(axis=1).sum())
     if lost:
         rows = f"{lost} of the {len(phi.values)} rows that were kept"
         found.notes.append(f"NaN in {rows}; NaN counts as missing")
     return found
+
+
+def _of_layer(name, layer, law, n_max, center):
+    "Moments of a layer: up to order 2 from sums, if its inputs and units are independent."
+    if n_max <= 2 and layer.independent and min(layer.n_seen, layer.size) >= 64:
+        found = layer.moments(None if law else layer.n_units, center)
+        if np.isfinite(found.values).all():
+            return found
+    return _of_rows(name, layer, law, n_max, center)
 
 # %% ../nbs/49_watching.ipynb #4a041548
 class _Answers:
@@ -349,32 +361,16 @@ class _Answers:
         Up to order 2 of all inputs that a network saw which did not learn, in evaluation or
         without gradients; else of the inputs that were kept.
         """
-        both = self._estimates((law,), self.n_max if n_max is None else n_max)
-        return {name: found for name, (found,) in both.items()}
-
-    def _estimates(self, laws, n_max):
-        "Estimates by the name of the layer, one for each of `laws`."
-        read = {}
-        for name, layer in self._called().items():
-            sizes = [None if law else layer.n_units for law in laws]
-            if n_max <= 2 and layer.independent and min(layer.n_seen, layer.size) >= 64:
-                read[name] = layer.moments(sizes, self.center)
-                if all(np.isfinite(x.values).all() for x in read[name]):
-                    continue
-            phi = layer.recording()
-            read[name] = [_of_rows(name, phi, size, n_max, self.center) for size in sizes]
-        return read
+        options = law, self.n_max if n_max is None else n_max, self.center
+        called = self._called().items()
+        return {name: _of_layer(name, layer, *options) for name, layer in called}
 
     def dimension(self) -> "LayerDimensions":
         "Dimension of every layer as it is, and of the law behind its units, with errors."
-        found = {}
-        for name, both in self._estimates((False, True), 2).items():
-            P, Q = both[0].shape[1:]
-            if min(P, Q) < 2:
-                text = f"layer {name!r} has {P} inputs and {Q} units that were kept; "
-                raise ValueError(text + "a dimension needs two of each")
-            found[name] = LayerDimension(name, *both, self._named()[name].frozen())
-        return LayerDimensions(found)
+        called = self._called().items()
+        return LayerDimensions(
+            {name: LayerDimension(name, x.copy(), self.center) for name, x in called}
+        )
 
     def plot(
         self,
@@ -395,10 +391,9 @@ class _Together:
         layers = self._called()
         if len({training for _, training in self._seen}) > 1:
             if mode not in ("train", "eval"):
-                text = (
-                    "the layers were seen in training and in evaluation, on other inputs; "
-                )
-                raise ArgumentError("mode", text + "say mode='train' or mode='eval'")
+                text = "the layers were seen in training and in evaluation, on other "
+                text += "inputs; say mode='train' or mode='eval'"
+                raise ArgumentError("mode", text)
             layers = {name: x for name, x in layers.items() if name.endswith(f" ({mode})")}
         read = {name: layer.read() for name, layer in layers.items()}
         common = reduce(np.intersect1d, [ids for _, ids, *_ in read.values()])
@@ -412,12 +407,9 @@ class _Together:
         for name, (cells, ids, labels, _) in read.items():
             mine = np.isin(ids, common)
             systems[name], groups = cells[mine, 0], labels[mine]
-        return alignments(
-            systems,
-            center=self.center,
-            population={name: layers[name].n_units for name in systems},
-            groups=if_shared(groups),
-        )
+        population = {name: layer.n_units for name, layer in layers.items()}
+        options = dict(center=self.center, population=population, groups=if_shared(groups))
+        return alignments(systems, **options)
 
     def merge(
         self,
@@ -447,7 +439,7 @@ class _Together:
         both._seen = dict(self._seen)
         for seen, drawn in parts:
             for key, layer in seen.items():
-                known = both._seen.get(key) or layer.emptied()
+                known = both._seen.get(key) or layer.copy(empty=True)
                 both._seen[key] = known.merge(layer, both._drawn)
             both._drawn += drawn
         return both
@@ -534,10 +526,20 @@ class Watch(_Hooks, _Passes, _Answers, _Together):
 
 # %% ../nbs/49_watching.ipynb #45a66143
 class LayerDimension:
-    "The two dimensions of a layer, computed when they are first asked for."
+    "The two dimensions of a layer; that of the law is computed when it is asked for."
 
-    def __init__(self, name: str, of_layer: Estimate, of_law: Estimate, kept: Layer):
-        self.name, self.of_layer, self.of_law, self.kept = name, of_layer, of_law, kept
+    def __init__(self, name: str, kept: Layer, center: bool):
+        self.name, self.kept, self.center = name, kept, center
+        self.of_layer = _of_layer(name, kept, False, 2, center)
+        P, Q = self.of_layer.shape[1:]
+        if min(P, Q) < 2:
+            text = f"layer {name!r} has {P} inputs and {Q} units that were kept; "
+            raise ValueError(text + "a dimension needs two of each")
+
+    @cached_property
+    def of_law(self) -> Estimate:
+        "Moments of the law that the units are drawn from."
+        return _of_layer(self.name, self.kept, True, 2, self.center)
 
     @cached_property
     def layer(self) -> Quantity:
@@ -553,9 +555,9 @@ class LayerDimension:
     def notes(self) -> list:
         "What should not be trusted; for sums, as the rows that were kept tell it."
         found = [self.of_layer, self.of_law]
-        if found[0].methods[0] == "sums":
-            phi, sizes = self.kept.recording(), (self.kept.n_units, None)
-            found = [_of_rows(self.name, phi, size, 2, found[0].center) for size in sizes]
+        if "sums" in self.of_layer.methods:
+            laws, options = (False, True), (2, self.center)
+            found = [_of_rows(self.name, self.kept, law, *options) for law in laws]
         return [*dict.fromkeys(note for x in found for note in x.notes)]
 
     @property
@@ -566,21 +568,15 @@ class LayerDimension:
             return f"{used} rows of {seen}"
         return str(used) if used == seen else f"{used} of {seen}"
 
+    @property
+    def units(self) -> str:
+        "How many units were kept; of how many, if not all."
+        used, there = self.of_layer.shape[2], self.kept.n_units
+        return str(used) if used == there else f"{used} of {there}"
+
 # %% ../nbs/49_watching.ipynb #367fa9d7
-@dataclass(frozen=True, eq=False, repr=False)
-class LayerDimensions(Records, Mapping):
+class LayerDimensions(Records, dict):
     "The dimensions of several layers, a `LayerDimension` each, by name."
-
-    found: dict  # name -> `LayerDimension`
-
-    def __getitem__(self, name):
-        return self.found[name]
-
-    def __iter__(self):
-        return iter(self.found)
-
-    def __len__(self):
-        return len(self.found)
 
     @property
     def notes(self):
@@ -596,9 +592,8 @@ class LayerDimensions(Records, Mapping):
         rows = []
         for name, both in self.items():
             rows.append(dict(layer=name))
-            for of in ("layer", "law"):
-                numbers = getattr(both, of).numbers().items()
-                rows[-1] |= {f"{of}_{key}": x for key, x in numbers}
+            for of, quantity in (("layer", both.layer), ("law", both.law)):
+                rows[-1] |= {f"{of}_{key}": x for key, x in quantity.numbers().items()}
         return rows
 
     def plot(
@@ -607,30 +602,29 @@ class LayerDimensions(Records, Mapping):
     ):  # the axes
         "Both dimensions of all layers, with 95% intervals."
         ax = new_axes() if ax is None else ax
-        for k, (label, of) in enumerate(
-            (("this layer", "layer"), ("the law behind it", "law"))
+        layers, laws = zip(*((both.layer, both.law) for both in self.values()))
+        at = np.arange(len(self))
+        for found, left, marker, label in (
+            (layers, 0.1, "o", "this layer"),
+            (laws, -0.1, "s", "the law behind it"),
         ):
-            found = [getattr(both, of) for both in self.values()]
             values = np.array([x.value for x in found])
             bars = np.abs(np.array([x.interval() for x in found]).T - values)
             bars[~np.isfinite(bars)] = 0
-            at = np.arange(len(found)) + 0.1 * (2 * k - 1)
-            ax.errorbar(at, values, bars, fmt="os"[k], label=label)
-        ax.set(ylabel="dimension", xticks=range(len(self)), xticklabels=[*self])
+            ax.errorbar(at - left, values, bars, fmt=marker, label=label)
+        ax.set(ylabel="dimension", xticks=at, xticklabels=[*self])
         ax.legend()
         return ax
 
     def _rows(self):
         yield "", "inputs", "units", "this layer", "the law behind it"
         for name, both in self.items():
-            units = f"{both.of_layer.shape[2]} of {both.kept.n_units}"
-            units = (
-                units if both.kept.n_units > both.of_layer.shape[2] else units.split()[0]
-            )
-            yield name, both.inputs, units, str(both.layer), str(both.law)
+            yield name, both.inputs, both.units, str(both.layer), str(both.law)
 
     def __str__(self):
         return "\n".join([*text_table(self._rows()), *(f"- {x}" for x in self.notes)])
+
+    __repr__ = __str__
 
     def _repr_html_(self):
         notes = "".join(f"<p>{escape(note)}</p>" for note in self.notes)
@@ -648,58 +642,53 @@ def _is_array(inputs):
     return isinstance(inputs, torch.Tensor) or hasattr(inputs, "__array__")
 
 
+def _tensor(x):
+    "An array as a tensor; torch takes none that is read-only or runs backwards."
+    torch = need_torch()
+    if isinstance(x, torch.Tensor):
+        return x
+    return torch.from_numpy(np.require(x, requirements=["C", "W"]))
+
+
 def _split(inputs, batch_size, axis):
     "Inputs as batches: those of an array, of a dict of arrays, of a loader."
-    torch, wrong = need_torch(), None
-    tensor = lambda x: (
-        x
-        if isinstance(x, torch.Tensor)
-        else torch.from_numpy(np.require(x, requirements=["C", "W"]))
-    )
-    if isinstance(inputs, torch.nn.utils.rnn.PackedSequence):
-        yield inputs
-    elif isinstance(inputs, Mapping):
-        whole = {name: tensor(x) for name, x in inputs.items()}
-        sizes = {x.shape[axis] if x.ndim > axis else 0 for x in whole.values()}
-        if len(sizes) != 1 or 0 in sizes:
-            wrong = "is a dict of arrays whose first axes must all count the inputs; "
-            wrong += f"found {', '.join(map(str, sorted(sizes))) or 'none'}"
-        else:
-            parts = zip(*(x.split(batch_size, axis) for x in whole.values()))
-            yield from (dict(zip(whole, part)) for part in parts)
-    elif _is_array(inputs):
-        whole = tensor(inputs)
-        if whole.ndim <= axis or not whole.shape[axis]:
-            wrong = "is empty; its first axis counts the inputs"
-        else:
-            yield from whole.split(batch_size, axis)
-    elif isinstance(inputs, Iterable):
-        yield from inputs
-    else:
+    named, wrong = isinstance(inputs, Mapping), None
+    if isinstance(inputs, need_torch().nn.utils.rnn.PackedSequence):
+        return [inputs]
+    if not named and not _is_array(inputs):
+        if isinstance(inputs, Iterable):
+            return inputs
         kind = type(inputs).__name__
-        wrong = f"is a {kind}; give an array, a dict of arrays, or batches of them"
+        text = f"inputs is a {kind}; give an array, a dict of arrays, or batches of them"
+        raise ArgumentError("inputs", text)
+    whole = {name: _tensor(x) for name, x in (inputs if named else {"": inputs}).items()}
+    sizes = {x.shape[axis] if x.ndim > axis else 0 for x in whole.values()}
+    if sizes == {0}:
+        wrong = "is empty; its first axis counts the inputs"
+    elif len(sizes) != 1:
+        wrong = "is a dict of arrays whose first axes must all count the inputs; "
+        wrong += f"found {', '.join(map(str, sorted(sizes))) or 'none'}"
     if wrong:
         raise ArgumentError("inputs", f"inputs {wrong}")
+    parts = zip(*(x.split(batch_size, axis) for x in whole.values()))
+    return (dict(zip(whole, part)) if named else part[0] for part in parts)
 
 # %% ../nbs/49_watching.ipynb #8336b186
 def _moved_to(model, batch):
     "A copy of a batch where the model is, fractions in its precision."
     torch = need_torch()
-    like = next(model.parameters(), None)
     if isinstance(batch, Mapping):
         return {name: _moved_to(model, x) for name, x in batch.items()}
     if type(batch) in (list, tuple):
         return [_moved_to(model, x) for x in batch]
     if not isinstance(batch, (torch.Tensor, torch.nn.utils.rnn.PackedSequence)):
         return batch
-    packed = not isinstance(batch, torch.Tensor)
-    copied = batch if packed else batch.clone()  # a layer may work in place
-    if like is None:
-        return copied
-    fraction = (batch.data if packed else batch).is_floating_point()
-    fraction = fraction and like.is_floating_point()
-    copied = copied.to(like.device)
-    return copied.to(like.dtype) if fraction else copied
+    data = batch.data
+    like = next(model.parameters(), data)
+    fraction = data.is_floating_point() and like.is_floating_point()
+    dtype = like.dtype if fraction else data.dtype
+    there = batch.to(like.device, dtype)
+    return there.clone() if isinstance(there, torch.Tensor) else there  # work in place
 
 # %% ../nbs/49_watching.ipynb #61c82d81
 @contextmanager
