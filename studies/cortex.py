@@ -13,7 +13,7 @@ import warnings
 
 import numpy as np
 from dimensionality import participation_ratio
-from recordings import load
+from recordings import halves, load
 
 from spectral_moments import EstimateWarning, alignments, estimate, naive
 from spectral_moments.io.files import atomic_write
@@ -37,11 +37,6 @@ SETTINGS = {
 }
 METHODS = ("naive", "kv_row", "kv_col", "all_cycles")
 QUANTILES = [0.1, 0.25, 0.5, 0.75, 0.9]
-
-
-def halves(trials, parts=2):
-    "Means of the odd and of the even repeats, or of more parts: (parts, images, sites)."
-    return np.stack([trials[k::parts].mean(axis=0, dtype=float) for k in range(parts)])
 
 
 def ratio(m):

@@ -10,6 +10,7 @@ from functools import partial
 from unittest.mock import patch
 
 import numpy as np
+from comparison import signed_root
 
 import spectral_moments as sm
 from spectral_moments.errors import interval
@@ -19,6 +20,7 @@ from spectral_moments.spectrum.moment_problem import ENTROPY_WEIGHT
 SEED = 4119
 LATER = 8  # what is added to the seed for the eigenvalues, which were chosen later
 N_MAX = 7
+ORDERS = np.arange(1, N_MAX + 1)
 SETTINGS = {"n_matrices": 200, "n_max": N_MAX}
 TABLE = np.random.default_rng(2031).standard_normal((12, 60))
 CLUSTERS = 0.8 ** np.arange(12) / (0.8 ** np.arange(12)).sum()  # sizes of the clusters
@@ -55,11 +57,6 @@ def draw(case, seed, index):
     return dict(values=est.values, covariance=est.covariance, kv=kv, sample=sample)
 
 
-def signed_root(m):
-    "m(n)^(1/n) with the sign kept."
-    return np.sign(m) * abs(m) ** (1 / np.arange(1, m.shape[-1] + 1))
-
-
 def variant(est, changes):
     "Feasible moments with other constants of the fit."
     with patch.multiple(spectrum, **changes):
@@ -94,7 +91,7 @@ def analyse(case, drawn, seed):
     "Errors of roots and coverage of one case."
     found = {key: np.array([x[key] for x in drawn]) for key in drawn[0]}
     process, _ = CASES[case]
-    truth, roots = process.moments(N_MAX), signed_root(process.moments(N_MAX))
+    truth, roots = process.moments(N_MAX), signed_root(process.moments(N_MAX), ORDERS)
     answers, held = {}, {}
     for m, C, kv in zip(*(found[k] for k in ("values", "covariance", "kv"))):
         stderr = np.sqrt(C.diagonal())
@@ -108,7 +105,7 @@ def analyse(case, drawn, seed):
             "feasible, same matrices": np.where(m > 0, fit.values, np.nan),
         } | {key: variant(est, changes) for key, changes in VARIANTS.items()}
         for key, x in methods.items():
-            answers.setdefault(key, []).append((signed_root(x) / roots - 1)[1:])
+            answers.setdefault(key, []).append((signed_root(x, ORDERS) / roots - 1)[1:])
         spread = np.sqrt(fit.linearised.diagonal())
         pairs = dict(unbiased=(m, stderr), linearised=(fit.values, spread))
         for key, pair in (pairs | dict(feasible=(fit.values, stderr))).items():

@@ -16,7 +16,7 @@ import warnings
 
 import numpy as np
 import torch
-from recordings import ANIMALS, load
+from recordings import ANIMALS, halves, load
 
 from spectral_moments import EstimateWarning, alignments
 from spectral_moments.io.files import atomic_write
@@ -42,15 +42,6 @@ def category(name):
     "What kind of thing an object is: car_astra is a car, face2 a face."
     kind = re.match("[a-z]+", name)[0]
     return kind if kind in THINGS else "fruit" if kind in FRUITS else "animal"
-
-
-def quarters(trials):
-    """Means of every fourth repeat, shape (4, images, sites).
-
-    Where all units of a layer were seen, a unit may occur twice in a product: two halves
-    of the repeats are not enough then, and four parts are (see the chapter on trials).
-    """
-    return np.stack([trials[k::4].mean(axis=0, dtype=float) for k in range(4)])
 
 
 def recorded():
@@ -120,7 +111,9 @@ def make(settings, seed, first=1):
     Q, width = repeats.shape[2], settings["width"]
     learned = network(width, first, Q)
     learned = trained(learned, repeats, objects, known, settings["epochs"], first)
-    eye = quarters(repeats[:, shown])
+    # all units of a layer were seen, so a unit may occur twice in a product: two halves of
+    # the repeats are not enough then, and four parts are (see the chapter on trials)
+    eye = halves(repeats[:, shown], parts=4)
     systems = {"V4": eye}
     for name, model in (("learned", learned), ("random", network(width, 100 + first, Q))):
         *hidden, last = layers(model, eye)
@@ -128,7 +121,7 @@ def make(settings, seed, first=1):
         if name == "learned":
             kinds = np.unique([category(x) for x in objects])[last.mean(0).argmax(1)]
             right = np.mean([category(x) for x in objects[shown]] == kinds)
-    systems |= {name: quarters(x[:, shown]) for name, x in areas.items()}
+    systems |= {name: halves(x[:, shown], parts=4) for name, x in areas.items()}
     return systems, objects[shown], float(right)
 
 

@@ -99,6 +99,11 @@ def load(area, animal=None, cache=CACHE):
     return Recording(np.concatenate([x for x, _ in parts], axis=2), parts[0][1], sites)
 
 
+def halves(trials, parts=2):
+    "Means of the odd and of the even repeats, or of more parts: (parts, images, sites)."
+    return np.stack([trials[k::parts].mean(axis=0, dtype=float) for k in range(parts)])
+
+
 def load_file(name, cache):
     "Trials and objects of one file, after its hash was compared."
     path = cache.abspath / name

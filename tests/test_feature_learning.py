@@ -245,7 +245,8 @@ def test_stored_study():
     assert arrays["fashion subsets"].shape == (seeds, 3, 4, 8, 7)
     assert arrays["fashion part ours"].shape == (seeds, 16, 8, 7)
     assert all(np.isfinite(x).all() for k, x in arrays.items() if "with error" not in k)
-    for end in ("json", "npz"):
-        assert (RESULTS / f"feature_learning.{end}").stat().st_size < 600_000
+    for end in ("json", "npz"):  # the repository stays small
+        size = (RESULTS / f"feature_learning.{end}").stat().st_size
+        assert size < 25_000 * len(fashion["seeds"])
     centred = json.loads((RESULTS / "feature_learning_centred.json").read_text())
     assert centred["settings"] == feature_learning.CENTRED
