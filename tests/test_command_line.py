@@ -580,6 +580,15 @@ def test_shards(tmp_path, capsys):
             np.testing.assert_allclose(found["values"], expected, rtol=1e-9)
 
 
+def test_shards_of_trials(tmp_path, capsys):
+    trials = MANY.reshape(2, 1500, 12)
+    for k, part in enumerate(np.split(trials, 3, axis=1)):
+        np.save(tmp_path / f"part-{k}.npy", part)
+    flags = ("--shards", "--trials", "--n-max", 2)
+    found = answer(capsys, tmp_path / "part-*.npy", *flags)
+    assert found["shapes"]["phi"] == [2, 1500, 12]
+
+
 @QUIET
 def test_groups_in_the_file(tmp_path, capsys, monkeypatch):
     labels = np.repeat(np.arange(600), 5)

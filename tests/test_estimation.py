@@ -623,3 +623,9 @@ def test_functions_refuse(function):
         all_cycles(np.ones((6, 8)), 6)
     with pytest.raises(ValueError, match="sampled = .* must be 'rows' or 'columns'"):
         kong_valiant(np.ones((3, 3)), 2, sampled="row")
+
+
+def test_a_gap_leaves_the_highest_order():
+    phi = np.random.default_rng(3).standard_normal((20, 15))
+    phi[3, 2] = np.nan  # 19 complete rows are too few for pairs at order 10
+    assert np.isfinite(estimate(phi, 10, stderr=False).values).all()

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import spectral_moments as sm
 from spectral_moments import all_cycles
 from spectral_moments.engine.graphs import (
+    Units,
     canonical,
     cycle,
     graph_terms,
@@ -257,3 +258,7 @@ def test_finite_population_of_the_package_dimensionality():
     truth = sm.naive(table - table.mean(0), 2)[1]
     np.testing.assert_allclose(moment(table, 7, 5), truth, rtol=1e-10)
     assert abs(theirs(table, 7, 5) / truth - 1) > 0.1
+
+
+def test_single_rows_are_not_listed():
+    assert Units(10**12).sizes == {1: 10**12}  # a list of them would not fit in memory

@@ -374,7 +374,7 @@ def literal_axes(
     names: list,  # the family of each
     found: Reduced,  # with axes by the derivative
 ) -> dict:  # name -> `Axis`, for the kinds of which the derivative is not exact
-    "Estimates without each unit, one after the other, where it matters and is cheap."
+    "Estimates without each unit, where it matters and is cheap."
     mean = ["inputs"] if design.center else []
     kinds = [kind for kind in design.units if kind in (*design.population, *mean)]
     most = reach(design, "all_cycles")
@@ -560,7 +560,10 @@ def carry_out(
     "Values and their axes, as planned."
     drawn = _drawn(design, way) if way.method == "auto" and design.counted else ()
     part = complete_part(design) if any(drawn) else None
-    inside = part and plan(part.design, way.words, "auto")
+    try:
+        inside = part and plan(part.design, way.words, "auto")
+    except ArgumentError:  # too few of them for the highest order
+        part = inside = None
     if not part or any(_drawn(part.design, inside)):
         return *_with_axes(design, way, **options), []
     found, names, lost = _with_axes(part.design, inside, **options)

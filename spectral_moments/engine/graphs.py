@@ -471,7 +471,9 @@ class Units:
     @cached_property
     def sizes(self):
         "How many units there are of each size, whole numbers."
-        return self.all_sizes or Counter(self.each)
+        if self.all_sizes or self.groups is None:
+            return self.all_sizes or {1: self.size}
+        return Counter(self.each)
 
     @cached_property
     def count(self):

@@ -454,7 +454,7 @@ def _place(known, right, slope, end):
     "The number of a slope among those known with the same right side, entered if new."
     for at, (other, side) in enumerate(zip(known, right)):
         alike = side == end and other.shape == slope.shape
-        if alike and abs(other - slope).max() < 1e-12:
+        if alike and np.allclose(other, slope, rtol=1e-13, atol=0):
             return at
     known.append(slope)
     right.append(end)

@@ -162,7 +162,7 @@ def _expand(arguments):
         fitting = sorted(glob.glob(name))
         if not fitting:
             raise ValueError(f"{name}: no file fits this pattern")
-        arguments.shards = not arguments.trials
+        arguments.shards = arguments.shards or not arguments.trials
         found += fitting
     if len(found) > 1 and not (arguments.trials or arguments.shards):
         raise ValueError(
