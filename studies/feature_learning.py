@@ -451,15 +451,25 @@ def measure(run):
 def centred_width(settings, first, index):
     "Participation ratios of one width: lists of shape (seeds, epochs, 2), with errors."
     warnings.simplefilter("ignore", EstimateWarning)
+
+    def ratio(phi, center):
+        "With its bias removed."
+        q = participation_ratio(phi, center=center)
+        return q.value, q.stderr
+
+    ratios = {
+        "centred": partial(ratio, center=True),
+        "uncentred": partial(ratio, center=False),
+        "plain": plain_ratio,  # uncentred, with its bias, as in the other file
+    }
     seeds, found = range(first, first + settings["repetitions"]), {}
     networks, splits = drawn(settings["study"], settings, settings["widths"][index], seeds)
     images = np.stack([s.test_images for s in splits])
     for epoch in train(networks, splits, settings["epochs"][-1]):
         if epoch in settings["epochs"]:
             layers = networks.hidden(images)
-            for name, center in (("centred", True), ("uncentred", False)):
-                ratios = [participation_ratio(phi, center=center) for phi in layers]
-                found.setdefault(name, []).append([[q.value, q.stderr] for q in ratios])
+            for name, function in ratios.items():
+                found.setdefault(name, []).append([function(phi) for phi in layers])
     return {name: np.swapaxes(values, 0, 1) for name, values in found.items()}
 
 
