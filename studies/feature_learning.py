@@ -22,6 +22,7 @@ import warnings
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
+from zipfile import ZIP_LZMA, ZipFile
 
 import numpy as np
 import torch
@@ -419,6 +420,14 @@ def groups(settings, first):
                 yield study, width, list(seeds[k : k + TOGETHER])
 
 
+def write_arrays(path, arrays):
+    "Write arrays as np.savez_compressed does, in single precision and a tenth smaller."
+    with atomic_write(path) as file, ZipFile(file, "w", ZIP_LZMA) as folder:
+        for name, values in sorted(arrays.items()):
+            with folder.open(f"{name}.npy", "w") as entry:
+                np.save(entry, values.astype(np.float32))
+
+
 def measure(run):
     "Train the networks of every study, width and group of seeds; write the arrays."
     tasks, arrays, about = list(groups(run.settings, run.seed)), {}, {}
@@ -442,9 +451,7 @@ def measure(run):
             wide = by_width[s["widths"].index(s["subsets"]["width"])]
             for name in wide[0].keys() - {*NAMES, "seconds"}:
                 arrays[f"{study} {name}"] = np.array([p[name] for p in wide])
-    with atomic_write(run.folder / "feature_learning.npz") as file:
-        short = {name: values.astype(np.float32) for name, values in sorted(arrays.items())}
-        np.savez_compressed(file, **short)
+    write_arrays(run.folder / "feature_learning.npz", arrays)
     return {"arrays": "feature_learning.npz: (seeds, widths, epochs, ...)", **about}
 
 
