@@ -1,9 +1,9 @@
 """What else can estimate moments, side by side: time, memory, error against the truth.
 
-python benchmarks/bench_peers.py [verdict]
+python benchmarks/bench_peers.py
 
-With `verdict` only the peers of alignment are compared. Packages among the peers come with
-`pip install 'spectral_moments[bench]'`; one that is missing is left out. Writes
+Packages among the peers come with `pip install 'spectral_moments[bench]'`; one that is
+missing is left out. Writes
 results/peers.json, for the pictures of the page of benchmarks and a table of the chapter on
 alignment, and rows with targets into results/benchmarks.json. --tiny stores nothing.
 """
@@ -17,12 +17,12 @@ import tracemalloc
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
-from common import FILE, TINY, Report, by, in_turn, provenance, sized
+from common import FILE, SEED, TINY, Report, by, in_turn, sized
 
 import spectral_moments as sm
 from spectral_moments.teaching.recursion import cumulative
 
-SEED, BUDGET = 0, sized(0.3, 0.05)  # seconds for one call, beyond which a peer stops
+BUDGET = sized(0.3, 0.05)  # seconds for one call, beyond which a peer stops
 PEERS = ("calibrated-similarity", "pytorch-cka", "ckatorch")  # of alignment
 ORDERS = 199  # permutations of a test
 MODULES = {"pytorch-cka": "cka", "calibrated-similarity": "calibrated_similarity"}
@@ -429,37 +429,17 @@ def report_errors(report, found, draws):
             )
 
 
-def store(found):
-    "Replace parts of results/peers.json."
-    if not TINY:
-        file = FILE.parent / "peers.json"
-        before = json.loads(file.read_text()) if file.exists() else {}
-        file.write_text(json.dumps(before | found | provenance(), indent=1) + "\n")
-
-
 def versions():
     "Versions of the peers that are there."
     names = ("spectral_moments", "numpy", "dimensionality", *PEERS)
     return {name: number for name in names if (number := package(name)[1])}
 
 
-def alone():
-    "Only the verdicts on two systems."
-    same_as_transcribed()
-    found = {"alignment": alignment_errors(sized(50, 5)), "verdict": verdict(sized(200, 5))}
-    store({"versions": versions(), **found})
-
-
 def main():
-    if "verdict" in sys.argv[1:]:
-        return alone()
     rng, report, draws = np.random.default_rng(SEED), Report("peers"), sized(100, 5)
-    begin = time.perf_counter()
+    about = report.about | {"settings": {"draws": draws, "budget": BUDGET}, "draws": draws}
+    about["versions"] |= versions()
     found = {
-        "command": "python benchmarks/bench_peers.py",
-        "seed": SEED,
-        "draws": draws,
-        "versions": versions(),
         "size": against_size(rng),
         "order": against_order(rng),
         "scaling": scaling(rng),
@@ -472,8 +452,11 @@ def main():
     report_costs(report, found)
     report_errors(report, found, draws)
     report.save()
-    store(found)
-    print(f"{time.perf_counter() - begin:.0f} seconds")
+    about["seconds"] = report.seconds()
+    if not TINY:
+        text = json.dumps(about | found, indent=1) + "\n"
+        FILE.with_name("peers.json").write_text(text)
+    print(f"{about['seconds']:.0f} seconds")
 
 
 if __name__ == "__main__":

@@ -24,31 +24,37 @@ With `--tiny` a script runs at small sizes and stores nothing: `sized(full, smal
 import importlib.util
 import json
 import os
-import platform
 import subprocess
 import sys
 import time
 import warnings
 from pathlib import Path
 
-import numba
 import numpy as np
-import scipy
 
 from spectral_moments import EstimateWarning
 
 FILE = Path(__file__).parents[1] / "results" / "benchmarks.json"
+SEED = 0  # of the matrices
 TINY = "--tiny" in sys.argv[1:]  # a trial of the script: small sizes, nothing is stored
 warnings.simplefilter("ignore", EstimateWarning)  # random matrices deserve their doubts
 
 
-def provenance():
-    "Commit, date and processor, as the studies store them."
+def begun():
+    "What the running script is, as the studies say it, and a clock that counts from now."
     path = FILE.parents[1] / "studies" / "common.py"
     spec = importlib.util.spec_from_file_location("studies_common", path)
     studies = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(studies)
-    return studies.provenance(studies.Checkpoint(None, {}))
+    command = f"python benchmarks/{Path(sys.argv[0]).name}"
+    store = studies.Checkpoint(None, studies.request(command, SEED, {}))
+    return studies.provenance(store), store.seconds
+
+
+def cores():
+    "How many this process may use."
+    every = hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0))
+    return every or os.cpu_count()
 
 
 def sized(full, small):
@@ -139,7 +145,7 @@ class Report:
     "The rows of one benchmark: printed as they come, saved at the end."
 
     def __init__(self, name):
-        self.name, self.rows = name, []
+        self.name, self.rows, (self.about, self.seconds) = name, [], begun()
 
     def row(
         self,
@@ -177,23 +183,13 @@ class Report:
         if TINY:
             return
         found = json.loads(FILE.read_text()) if FILE.exists() else {}
-        packages = {"numpy": np, "scipy": scipy, "numba": numba}
         known = {
             name: part
             for name, part in found.get("benchmarks", {}).items()
             if (FILE.parents[1] / part["script"]).exists()
         }
-        parts = known | {
-            self.name: {
-                "script": f"benchmarks/bench_{self.name}.py",
-                "cores": len(os.sched_getaffinity(0))
-                if hasattr(os, "sched_getaffinity")
-                else os.cpu_count(),
-                "versions": {"python": platform.python_version()}
-                | {name: package.__version__ for name, package in packages.items()},
-                **provenance(),
-                "rows": self.rows,
-            }
-        }
+        where = {"script": f"benchmarks/bench_{self.name}.py", "cores": cores()}
+        measured = {"seconds": self.seconds(), "rows": self.rows}
+        parts = known | {self.name: where | self.about | measured}
         output = {"command": "make bench", "benchmarks": dict(sorted(parts.items()))}
         FILE.write_text(json.dumps(output, indent=1) + "\n")

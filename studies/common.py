@@ -35,8 +35,14 @@ def versions(*packages):
     return own | {name: version(name) for name in ("numpy", "scipy", "numba", *packages)}
 
 
+def request(command, seed, settings, *packages):
+    "What a run is asked for; it goes on where it stopped only if all of it is the same."
+    about = {"command": command, "seed": seed, "settings": settings}
+    return about | {"versions": versions(*packages)}
+
+
 def provenance(store):
-    "Commits, date and processor of a run; one that went on later names every commit."
+    "What a run is, as it begins: `request`, commits (of one that goes on, all), processor."
     parts, git = store.parts, ["git", "rev-parse", "--short", "HEAD"]
     here = Path(__file__).parent
     asked = subprocess.run(git, capture_output=True, text=True, cwd=here, check=False)
@@ -45,7 +51,7 @@ def provenance(store):
     cpu = Path("/proc/cpuinfo")
     names = cpu.read_text().split("model name")[1:] if cpu.exists() else []
     name = names[0].split("\n")[0].strip("\t :") if names else platform.processor()
-    return {
+    return store.settings | {
         "commits": parts["commits",],
         "date": time.strftime("%Y-%m-%d"),
         "processor": f"{name}, {os.cpu_count()} threads",
@@ -107,7 +113,7 @@ class Checkpoint:
         path,  # the file, or None to keep the parts in memory only
         settings,  # what the parts depend on, as JSON can hold it
     ):
-        self.path, self.parts = path and Path(path), {}
+        self.path, self.settings, self.parts = path and Path(path), settings, {}
         first, *lines = [json.dumps(settings, default=_plain), *self._lines()]
         if lines[:1] == [first]:
             self.parts = dict(_sound_parts(lines[1:]))
@@ -116,6 +122,11 @@ class Checkpoint:
         if self.path:
             with atomic_write(self.path, "w") as file:
                 file.writelines([f"{first}\n", *map(self._line, self.parts)])
+        self.begin = time.monotonic() - self.parts.get(("seconds",), 0)
+
+    def seconds(self):
+        "How long the run has taken, with what came before an interruption."
+        return round(time.monotonic() - self.begin, 1)
 
     def _lines(self):
         "The complete lines of the file."
@@ -228,7 +239,6 @@ class Run:
         self.settings, self.seed, self.jobs, self.folder = settings, seed, jobs, folder
         self.store, self.first = store or Checkpoint(None, {}), {}
         self.report, self.last = report, time.monotonic()
-        self.begin = self.last - self.store.parts.get(("seconds",), 0)
 
     def repeat(self, name, function, count, *, processes=False):
         "The list of function(0), ..., function(count - 1), in what JSON holds."
@@ -247,10 +257,6 @@ class Run:
         self.first[name] = first_draws(self, name, count)
         return [parts[name, index] for index in range(count)]
 
-    def seconds(self):
-        "How long the run has taken, with what came before an interruption."
-        return round(time.monotonic() - self.begin, 1)
-
     def once(self, name, function, *args, **options):
         "function(*args, **options), computed once and for all."
         return self.repeat(name, lambda _: function(*args, **options), 1)[0]
@@ -259,7 +265,7 @@ class Run:
         "A line at the end, and every ten seconds before it."
         if done == count or time.monotonic() > self.last + 10:
             self.last = time.monotonic()
-            self.store.add(("seconds",), self.seconds())
+            self.store.add(("seconds",), self.store.seconds())
             self.report(f"{name}: {done} of {count}", file=sys.stderr, flush=True)
 
 
@@ -309,19 +315,15 @@ def main(
         path.parent.mkdir(parents=True, exist_ok=True)
     except (ValueError, OSError) as error:
         parser.error(str(error))
-    about = {
-        "command": f"python studies/{name}.py{part and ' ' + part}{asked(given, seed)}",
-        "seed": given.seed,
-        "settings": settings,
-        "versions": versions(*packages),
-    }
+    command = f"python studies/{name}.py{part and ' ' + part}{asked(given, seed)}"
     try:
+        about = request(command, given.seed, settings, *packages)
         store = Checkpoint(path.with_suffix(".partial"), about)
-        about |= provenance(store)
+        about = provenance(store)
         options = dict(jobs=given.jobs, store=store, folder=given.output)
         run = Run(settings, given.seed, **options)
         results = measure(run)
-        about |= {"seconds": run.seconds(), "first_draws": run.first}
+        about |= {"seconds": store.seconds(), "first_draws": run.first}
         write_json(path, about | results, indent)
         store.finish()
     except KeyboardInterrupt:

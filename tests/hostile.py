@@ -1178,11 +1178,12 @@ def run(which, first, count):
     return {"counts": dict(counts), "failures": failures}
 
 
-def table(parts):
-    "Counts by generator and outcome."
+def joined(parts, name):
+    "Counts or failures by generator."
     found = {which: Counter() for which in SHARES}
-    for (which, _), part in parts.items():
-        found[which].update(part["counts"])
+    for (which, *_), part in parts.items():
+        if which in SHARES:
+            found[which].update(part[name])
     return {which: dict(counts) for which, counts in found.items()}
 
 
@@ -1197,39 +1198,34 @@ def main():
         child(given.child[0], *map(int, given.child[1:]))
         return 0
     sys.path.insert(0, str(ROOT))
-    from importlib.metadata import version
-
     from conftest import load_study
 
-    from spectral_moments.io.files import atomic_write
-
+    common, command = load_study("common"), "python tests/hostile.py"
     if given.doors:
+        settings = {"places": PLACES, "options": ASKED}
+        store = common.Checkpoint(None, common.request(f"{command} --doors", 0, settings))
+        about = common.provenance(store)
         with tempfile.TemporaryDirectory() as folder:
             found = product(Path(folder))
-        with atomic_write(given.output.with_name("doors.json"), "w") as file:
-            about = {"command": "python tests/hostile.py --doors"}
-            about["version"] = version("spectral_moments")
-            file.write(json.dumps(about | {"doors": found}, indent=1) + "\n")
+        about |= {"seconds": store.seconds(), "doors": found}
+        common.write_json(given.output.with_name("doors.json"), about)
         return int(any(x not in CELLS for row in found.values() for x in row.values()))
-    store = load_study("common").Checkpoint(
-        given.output.with_suffix(".partial"), {"batch": BATCH}
-    )
+    settings = {"calls": given.calls, "shares": SHARES, "batch": BATCH}
+    about = common.request(f"{command} --calls {given.calls}", 0, settings)
+    store = common.Checkpoint(given.output.with_suffix(".partial"), about)
+    about = common.provenance(store)
     for which, share in SHARES.items():
         for first in range(0, round(share * given.calls), BATCH[which]):
             count = min(BATCH[which], round(share * given.calls) - first)
             if (which, first) not in store.parts:
                 store.add((which, first), run(which, first, count))
-                said = table(store.parts)[which]
+                store.add(("seconds",), store.seconds())
+                said = joined(store.parts, "counts")[which]
                 print(f"{which} {first + count}: {said}", file=sys.stderr, flush=True)
-    result, failures = table(store.parts), {which: {} for which in SHARES}
-    for (which, _), part in store.parts.items():
-        failures[which].update(part["failures"])
-    with atomic_write(given.output, "w") as file:
-        total = {"command": f"python tests/hostile.py --calls {given.calls}"}
-        total["version"] = version("spectral_moments")
-        total |= load_study("common").provenance(store)
-        total |= {"calls": given.calls, "outcomes": result, "failures": failures}
-        file.write(json.dumps(total, indent=1) + "\n")
+    failures = joined(store.parts, "failures")
+    about |= {"seconds": store.seconds(), "calls": given.calls}
+    outcomes = {"outcomes": joined(store.parts, "counts"), "failures": failures}
+    common.write_json(given.output, about | outcomes)
     store.finish()
     return int(any(failures.values()))
 
