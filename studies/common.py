@@ -91,15 +91,20 @@ def read(name):
     return json.loads((RESULTS / f"{name}.json").read_text())
 
 
-def source(about, what=""):
-    "Print what a figure or a table was made of, in one line: command, seed, commit, date."
-    made = about["command"], f"seed {about['seed']}" if "seed" in about else ""
+def made(about, what=""):
+    "What a figure or a table was made of, in one line: command, seed, commit, date."
+    asked = about["command"], f"seed {about['seed']}" if "seed" in about else ""
     versions = about.get("versions", {}).get("spectral_moments", "")
     commits = " to ".join(about.get("commits", [])[:1] + about.get("commits", [])[1:][-1:])
     commit, minutes = commits and f"commit {commits}", about.get("seconds", 0) / 60
     took = minutes and f"{max(minutes, 0.1):.{minutes < 3:d}f} minutes"
-    words = what, *made, commit, versions, about.get("date"), took, about.get("processor")
-    print("; ".join(str(word) for word in words if word))
+    words = what, *asked, commit, versions, about.get("date"), took, about.get("processor")
+    return "; ".join(str(word) for word in words if word)
+
+
+def source(about, what=""):
+    "Print what a figure or a table was `made` of."
+    print(made(about, what))
 
 
 # --- a run that may be interrupted --------------------------------------------------------

@@ -1151,7 +1151,7 @@ def child(which, first, count):
 
 def run(which, first, count):
     "Outcomes of calls, from as many children as it takes: counts, and failures by seed."
-    counts, failures, left = Counter(), {}, first
+    outcomes, failures, left = [], {}, first
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
     environment["PYTHONPATH"] = os.pathsep.join(paths)
@@ -1164,7 +1164,7 @@ def run(which, first, count):
         lines = [json.loads(line) for line in done.stdout.splitlines() if line[:1] == "["]
         for seed, outcome in lines:
             if outcome is not None:
-                counts[outcome[0]] += 1
+                outcomes.append(outcome[0])
                 left = seed + 1
                 if outcome[0] not in GOOD:
                     failures[str(seed)] = outcome[1]
@@ -1172,10 +1172,10 @@ def run(which, first, count):
             if not lines or lines[-1][1] is not None:
                 raise RuntimeError(done.stderr[-2000:])
             why = "time-out" if "Timeout" in done.stderr else f"signal {-done.returncode}"
-            counts["failed"] += 1
+            outcomes.append("failed")
             failures[str(left)] = f"{why}: {done.stderr[-200:]}"
             left += 1
-    return {"counts": dict(counts), "failures": failures}
+    return {"counts": Counter(outcomes), "failures": failures, "first": outcomes[:20]}
 
 
 def joined(parts, name):
@@ -1190,7 +1190,7 @@ def joined(parts, name):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--calls", type=int, default=20000)
-    parser.add_argument("--output", type=Path, default=ROOT / "results" / "hostile.json")
+    parser.add_argument("--output", type=Path, default=ROOT / "results", help="folder")
     parser.add_argument("--child", nargs=3)
     parser.add_argument("--doors", action="store_true", help="all doors with all options")
     given = parser.parse_args()
@@ -1208,11 +1208,12 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             found = product(Path(folder))
         about |= {"seconds": store.seconds(), "doors": found}
-        common.write_json(given.output.with_name("doors.json"), about)
+        common.write_json(given.output / "doors.json", about)
         return int(any(x not in CELLS for row in found.values() for x in row.values()))
     settings = {"calls": given.calls, "shares": SHARES, "batch": BATCH}
     about = common.request(f"{command} --calls {given.calls}", 0, settings)
-    store = common.Checkpoint(given.output.with_suffix(".partial"), about)
+    given.output.mkdir(parents=True, exist_ok=True)
+    store = common.Checkpoint(given.output / "hostile.partial", about)
     about = common.provenance(store)
     for which, share in SHARES.items():
         for first in range(0, round(share * given.calls), BATCH[which]):
@@ -1223,9 +1224,10 @@ def main():
                 said = joined(store.parts, "counts")[which]
                 print(f"{which} {first + count}: {said}", file=sys.stderr, flush=True)
     failures = joined(store.parts, "failures")
-    about |= {"seconds": store.seconds(), "calls": given.calls}
+    first = {which: store.parts[which, 0]["first"] for which in SHARES}
+    about |= {"seconds": store.seconds(), "first_draws": first, "calls": given.calls}
     outcomes = {"outcomes": joined(store.parts, "counts"), "failures": failures}
-    common.write_json(given.output, about | outcomes)
+    common.write_json(given.output / "hostile.json", about | outcomes)
     store.finish()
     return int(any(failures.values()))
 

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+from itertools import combinations
 
 import feature_learning
 import numpy as np
@@ -169,6 +170,16 @@ def test_plain_ratio_is_a_jackknife():
     np.testing.assert_allclose(error, value * np.sqrt(variance), rtol=1e-9)
 
 
+@pytest.mark.parametrize("shape", [(1, 1), (4, 4), (3, 6), (6, 3), (1, 5)])
+def test_powers_are_means_over_chains(shape):
+    phi, expected = normal(shape, 0), []
+    for n in range(1, min(shape) + 1):
+        rows, columns = (list(combinations(range(size), n)) for size in shape)
+        expected.append(np.mean([np.prod(phi[i, a] ** 2) for i in rows for a in columns]))
+    found = first_moment_powers(phi, min(shape))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
 # --- the study ----------------------------------------------------------------------------
 
 SUBSETS = dict(
@@ -227,26 +238,50 @@ def test_centred_study():
     for name, center in (("centred", True), ("uncentred", False)):
         q = participation_ratio(phi, center=center)
         np.testing.assert_allclose(found["12"][name][1][1], [q.value, q.stderr], rtol=1e-3)
+    np.testing.assert_allclose(found["12"]["plain"][1][1], plain_ratio(phi), rtol=1e-3)
 
 
 def test_stored_study():
     about, arrays = results(RESULTS)
+    assert about["settings"] == feature_learning.SETTINGS
     for name, settings in about["settings"].items():
-        asked = feature_learning.SETTINGS[name]
-        assert settings | {"repetitions": 0} == asked | {"repetitions": 0}
-        assert settings["repetitions"] == len(about[name]["seeds"]) <= asked["repetitions"]
+        assert about[name]["seeds"] == list(range(settings["repetitions"]))
         assert about[name]["epochs"] == settings["measured"]
         shape = settings["repetitions"], len(settings["widths"]), len(settings["measured"])
         ends = dict(naive=(7,), ours=(7,), powers=(7,), size=(1,), ratio=(2,), loss=())
         for key, end in ends.items():
             assert arrays[f"{name} {key}"].shape == (*shape, *end)
-    fashion = about["fashion"]
-    seeds = len(fashion.get("subset seeds", fashion["seeds"]))
-    assert arrays["fashion subsets"].shape == (seeds, 3, 4, 8, 7)
-    assert arrays["fashion part ours"].shape == (seeds, 16, 8, 7)
+    assert arrays["fashion subsets"].shape == (29, 3, 4, 8, 7)
+    assert arrays["fashion part ours"].shape == (29, 16, 8, 7)
     assert all(np.isfinite(x).all() for k, x in arrays.items() if "with error" not in k)
     for end in ("json", "npz"):  # the repository stays small
-        size = (RESULTS / f"feature_learning.{end}").stat().st_size
-        assert size < 25_000 * len(fashion["seeds"])
-    centred = json.loads((RESULTS / "feature_learning_centred.json").read_text())
-    assert centred["settings"] == feature_learning.CENTRED
+        assert (RESULTS / f"feature_learning.{end}").stat().st_size < 600_000
+
+
+def test_stored_centred_study():
+    about = json.loads((RESULTS / "feature_learning_centred.json").read_text())
+    assert about["settings"] == feature_learning.CENTRED
+    assert list(about["widths"]) == [str(width) for width in about["settings"]["widths"]]
+    for found in about["widths"].values():
+        for name in ("centred", "uncentred", "plain"):
+            assert np.shape(found[name]) == (3, 6, 2) and np.isfinite(found[name]).all()
+
+
+def test_live_check_without_the_images(capsys):
+    "The chapter's check runs on digits if there are no pictures of clothes, and can fail."
+    text = (RESULTS.parent / "nbs/17_feature_learning.ipynb").read_text()
+    cells = ["".join(cell["source"]) for cell in json.loads(text)["cells"]]
+    (source,) = (cell for cell in cells if "load_fashion_mnist()\n" in cell)
+
+    def nowhere():
+        raise FileNotFoundError
+
+    about, arrays = results(RESULTS)
+    known = vars(feature_learning) | dict(about=about, stored=arrays, digits=load_digits())
+    known |= {"load_fashion_mnist": nowhere}
+    check = source[: source.index("names = ")]
+    exec(check, dict(known))
+    assert "the check runs on digits" in capsys.readouterr().out
+    known["stored"] = arrays | {"digits ours": arrays["digits ours"] * 1.001}
+    with pytest.raises(AssertionError):
+        exec(check, known)

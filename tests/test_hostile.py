@@ -25,6 +25,9 @@ def test_slice(which, first, count):
     assert found["failures"] == {}
     assert sum(found["counts"].values()) == count
     assert set(found["counts"]) <= set(hostile.GOOD)
+    stored = json.loads((RESULTS / "hostile.json").read_text())
+    if which == "data" and "first_draws" in stored:
+        assert found["first"] == stored["first_draws"][which]
 
 
 @pytest.mark.parametrize("seed", [3402, 4659, 9571])

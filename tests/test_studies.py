@@ -9,6 +9,8 @@ import pytest
 from comparison import STUDIES as COMPARISONS
 from conftest import RESULTS, ROOT, load_study, python, silent, succeed
 
+from spectral_moments import RBF, naive, participation_ratio
+
 APART = {"common", "recordings"}  # no studies
 STUDIES = sorted({path.stem for path in ROOT.glob("studies/*.py")} - APART)
 FAST = ("alignment", "cycles_rmse", "error_bars", "noise")
@@ -176,14 +178,15 @@ def test_quick_run(name, tmp_path):
 
 # --- what is stored is what the commands draw ---------------------------------------------
 
-NO_DRAWS = {"scale"}  # seconds
-TRAINED = {"feature_learning"}  # networks: chapter 17 trains one again, a test too
 FILES = {f"comparison_{name}": ("comparison", name) for name in COMPARISONS}
-FILES |= {name: (name, None) for name in set(STUDIES) - NO_DRAWS - TRAINED - {"comparison"}}
+APART |= {"comparison", "feature_learning", "scale"}  # have tests of their own below
+FILES |= {name: (name, None) for name in STUDIES if name not in APART}
+OWN = {"feature_learning", "feature_learning_centred", "peers", "scale"}
+HOSTILE = {"doors", "hostile"}  # in test_hostile.py
+SECONDS = {"benchmarks"}  # nothing but seconds
 #: stored before commit, date and processor were; a file that is made again leaves the list
 OLD = {"auto_choice", "benchmarks", "doors", "error_bars"}
-OLD |= {"exponents", "feasible", "feature_learning", "feature_learning_centred"}
-OLD |= {"hostile", "peers", "scale"}
+OLD |= {"exponents", "feasible", "hostile", "peers", "scale"}
 OLD |= {f"comparison_{name}" for name in ("main", "dim10", "features", "inputs")}
 
 
@@ -226,6 +229,69 @@ def test_first_draws(common, file):
     assert len(found[0]) > 0
     new, old = (np.array(x[0], float) for x in (found, stored["first_draws"][name]))
     np.testing.assert_allclose(new, old, rtol=1e-6, atol=1e-12)
+
+
+def test_every_file_is_drawn_again():
+    known = {*FILES, *OWN, *HOSTILE, *SECONDS}
+    assert {path.stem for path in RESULTS.glob("*.json")} == known
+
+
+@pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
+def test_first_networks(common):
+    "The first layers of chapter 17, before they learn."
+    study = load_study("feature_learning")
+    try:
+        study.load_fashion_mnist()
+    except FileNotFoundError:
+        pytest.skip("Fashion-MNIST is not installed")
+
+    def layer(width, seed):
+        known = study.SETTINGS["fashion"]
+        networks, (split,) = study.drawn("fashion", known, width, [seed])
+        return networks.hidden(split.test_images)[0]
+
+    for part in ("", "centred"):
+        stored = common.read(f"feature_learning{part and '_' + part}")
+        settings, seed = study.PARTS[part][1:3]
+        assert (stored["settings"], stored["seed"]) == (settings, seed)
+        assert stored["command"] == f"python studies/feature_learning.py {part}".strip()
+    first = common.read("feature_learning")["first_draws"]
+    for seed, known in zip((0, study.TOGETHER), first["groups"]):  # of the first two groups
+        phi = layer(1024, seed)
+        found = naive(phi / np.sqrt(np.mean(phi**2)), 7)
+        np.testing.assert_allclose(found, known[:7], rtol=1e-6)
+    first = common.read("feature_learning_centred")["first_draws"]
+    for width, known in zip(study.CENTRED["widths"], first["widths"]):
+        ratio = participation_ratio(layer(width, 0))
+        np.testing.assert_allclose([ratio.value, ratio.stderr], known[:2], rtol=1e-6)
+
+
+def test_first_matrices_of_peers(common):
+    stored, process = common.read("peers"), RBF(3, kernel_cov=0.25)
+    drawn = (np.random.default_rng([0, 25, i]) for i in range(stored["draws"]))
+    found = [naive(process.sample(25, 50, rng), 4) for rng in drawn]
+    mean = np.mean(found, axis=0) / process.moments(4)
+    by_order = stored["moments"]["naive by SVD"]
+    kept = [by_order[str(n)][0]["mean"] for n in (2, 3, 4)]
+    np.testing.assert_allclose(mean[1:], kept, rtol=1e-3)  # four digits are stored
+
+
+def test_scale_follows_from_its_seconds(common):
+    stored, study = common.read("scale"), load_study("scale")
+    assert (stored["seed"], stored["settings"]) == (study.SEED, study.SETTINGS)
+    chunks = study.SETTINGS["schedule"]["chunks"]
+    rates = study.fitted(stored["runs"], stored["schedule"], chunks)
+    assert rates == pytest.approx(stored["rates"])
+    paper = study.PAPER | study.on_paper(rates, **study.PAPER)
+    assert paper == pytest.approx(stored["paper"])
+
+
+def test_pages_say_what_they_were_made_of():
+    "Whatever reads a stored file prints its command, seed, commit and date."
+    for path in sorted(ROOT.glob("nbs/*.ipynb")):
+        text = path.read_text()
+        if "results/" in text or "import read" in text or "made, read" in text:
+            assert "source(" in text, path.name
 
 
 def test_source(common, capsys):

@@ -13,9 +13,21 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
+
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "reproduced"
+REPEATED = ("studies/", "tests/")  # commands whose numbers come again; not seconds
 OF_THE_RUN = {"command", "versions", "commits", "date", "processor", "seconds"}
+
+
+def content(path):
+    "A file of results, with the arrays that stand beside it."
+    found, arrays = json.loads(path.read_text()), path.with_suffix(".npz")
+    if arrays.exists():
+        with np.load(arrays) as parts:
+            found["npz"] = {name: part.tolist() for name, part in parts.items()}
+    return found
 
 
 def leaves(part, path=()):
@@ -55,14 +67,14 @@ def main(names):
     git = ["git", "rev-parse", "--short", "HEAD"]
     commit = subprocess.run(git, capture_output=True, text=True, cwd=ROOT).stdout.strip()
     files = sorted((ROOT / "results").glob("*.json"), key=lambda path: path.name)
-    stored = {path: json.loads(path.read_text()) for path in files}
-    chosen = {p: x for p, x in stored.items() if not names or p.stem in names}
-    by_studies = {p: x for p, x in chosen.items() if "studies/" in x["command"]}
-    known = sum(x.get("seconds", 0) for x in by_studies.values()) / 3600
-    print(f"{len(by_studies)} files; {known:.1f} hours of one core when they were stored")
-    for path, about in by_studies.items():
-        again, took = OUTPUT / path.name, about.get("seconds")
-        if not made_here(again, commit):
+    chosen = {p: content(p) for p in files if not names or p.stem in names}
+    again = lambda about: any(place in about["command"] for place in REPEATED)
+    repeated = {p: x for p, x in chosen.items() if again(x)}
+    known = sum(x.get("seconds", 0) for x in repeated.values()) / 3600
+    print(f"{len(repeated)} files; {known:.1f} hours of one core when they were stored")
+    for path, about in repeated.items():
+        new, took = OUTPUT / path.name, about.get("seconds")
+        if not made_here(new, commit):
             length = f"{took / 60:.1f} minutes" if took else "a time that was not stored"
             print(f"{path.name}: {about['command']}, {length}", flush=True)
             words = about["command"].split()[1:]
@@ -71,12 +83,9 @@ def main(names):
             )
             if done.returncode:
                 return done.returncode
-        print(f"{path.name}: {compared(about, json.loads(again.read_text()))}", flush=True)
-    for command in sorted(
-        {x["command"] for x in chosen.values()}
-        - {x["command"] for x in by_studies.values()}
-    ):
-        print(f"not by a study: {command}")
+        print(f"{path.name}: {compared(about, content(new))}", flush=True)
+    for path in chosen.keys() - repeated.keys():
+        print(f"{path.name}: seconds, not computed again: {chosen[path]['command']}")
     return 0
 
 
