@@ -27,65 +27,43 @@ STYLE = {
 }
 
 # %% ../nbs/91_figures.ipynb #5572fe7e
-def line(
-    method,  # a key of `STYLE`
-    **changes,  # properties to change, for instance `label`
-):  # keyword arguments for `Axes.plot` and `Axes.errorbar`
-    "Line properties of one estimator, with `changes`."
+def line(method, **changes) -> dict:
+    "Line properties of one estimator for matplotlib, with `changes` such as `label`."
     return {**STYLE[method], **changes}
 
 # %% ../nbs/91_figures.ipynb #5e84c57c
 def use_style():
     "Set matplotlib's defaults to the style of the book."
-    plt.rcParams.update(
-        {
-            "figure.figsize": (6.4, 3.4),
-            "figure.facecolor": "white",
-            "savefig.facecolor": "white",
-            "figure.constrained_layout.use": True,
-            "svg.hashsalt": "spectral_moments",
-            "font.size": 10,
-            "axes.titlesize": 10,
-            "axes.labelsize": 10,
-            "legend.fontsize": 9,
-            "legend.frameon": False,
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.grid": True,
-            "axes.axisbelow": True,
-            "grid.color": "#d9d9d9",
-            "grid.linewidth": 0.6,
-            "lines.linewidth": 1.4,
-            "lines.markersize": 4.5,
-            "errorbar.capsize": 2.5,
-            "axes.prop_cycle": mpl.cycler(
-                color=[style["color"] for style in STYLE.values()]
-            ),
-        }
-    )
+    colors = mpl.cycler(color=[style["color"] for style in STYLE.values()])
+    plt.rc("figure", figsize=(6.4, 3.4), facecolor="white")
+    plt.rc("figure.constrained_layout", use=True)
+    plt.rc("savefig", facecolor="white")
+    plt.rc("svg", hashsalt="spectral_moments")
+    plt.rc("font", size=10)
+    plt.rc("legend", fontsize=9, frameon=False)
+    plt.rc("axes", titlesize=10, labelsize=10, grid=True, axisbelow=True, prop_cycle=colors)
+    plt.rc("axes.spines", top=False, right=False)
+    plt.rc("grid", color="#d9d9d9", linewidth=0.6)
+    plt.rc("lines", linewidth=1.4, markersize=4.5)
+    plt.rc("errorbar", capsize=2.5)
     with suppress(ImportError):
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
         set_matplotlib_formats("svg")
 
 # %% ../nbs/91_figures.ipynb #7bdadf6b
-def panel_letters(
-    axes,  # the panels, in reading order
-):
+def panel_letters(axes):
     "A bold letter above the upper left corner of each panel."
     for ax, letter in zip(np.ravel(axes), "abcdefghijklmnop"):
         ax.set_title(letter, loc="left", fontweight="bold")
 
 # %% ../nbs/91_figures.ipynb #01679343
-def mean_and_error(
-    samples,  # array, shape (repetitions, ...)
-):  # (mean, standard error of the mean), arrays of shape (...)
+def mean_and_error(samples) -> tuple:
     "Mean over the first axis and its standard error."
     samples = np.asarray(samples, dtype=float)
     if len(samples) < 2:
-        raise ValueError(
-            f"samples has {len(samples)} repetitions; an error bar needs at least 2"
-        )
+        problem = f"samples has {len(samples)} repetitions; an error bar needs at least 2"
+        raise ValueError(problem)
     return samples.mean(axis=0), samples.std(axis=0, ddof=1) / np.sqrt(len(samples))
 
 # %% ../nbs/91_figures.ipynb #h32-draw-cycle
@@ -119,20 +97,16 @@ def draw_cycle(
     ax.plot(*turns[0], "o", ms=10, mfc="none", color="k")
     if names:
         ax.set_yticks(rows, [f"$i_{n + 1}$" for n in range(len(rows))])
-        places = {
-            k: [n + 1 for n in range(len(columns)) if columns[n] == k] for k in columns
-        }
-        texts = ["=".join(rf"\alpha_{n}" for n in found) for found in places.values()]
-        ax.set_xticks(list(places), [f"${text}$" for text in texts])
+        places = {}
+        for n, k in enumerate(columns, 1):
+            places.setdefault(k, []).append(rf"\alpha_{n}")
+        ax.set_xticks(list(places), [f"${'='.join(found)}$" for found in places.values()])
         ax.xaxis.tick_top()
         ax.tick_params(length=0)
 
 # %% ../nbs/91_figures.ipynb #ff1d0627
-def draw_graph(
-    ax,  # matplotlib axes
-    graph,  # tuple of edges (row, column, label)
-):
-    "Rows as circles above, columns as squares below, parallel edges side by side."
+def draw_graph(ax, graph):
+    "Rows as circles above, columns as squares below, edges (row, column, label) between."
     rows, columns = (1 + max(edge[side] for edge in graph) for side in (0, 1))
     t, middle = np.linspace(0, 1, 30), lambda k, count: k - (count - 1) / 2
     for (i, a), count in Counter(edge[:2] for edge in graph).items():
@@ -160,14 +134,10 @@ def dimensions_seen(
 ):  # dict like `estimators`: moments of the subsets, a list over sizes of (subsets, 2)
     "First two moments by each estimator from random subsets of the columns."
     rng, Q = np.random.default_rng(seed), phi.shape[1]
-    parts = [
-        [phi[:, rng.permutation(Q)[:size]] for _ in range(repetitions if size < Q else 1)]
-        for size in sizes
-    ]
-    return {
-        method: [np.array([moments(part)[:2] for part in some]) for some in parts]
-        for method, moments in estimators.items()
-    }
+    some = lambda size: range(repetitions if size < Q else 1)
+    parts = [[phi[:, rng.permutation(Q)[:size]] for _ in some(size)] for size in sizes]
+    first_two = lambda f: [np.array([f(x)[:2] for x in found]) for found in parts]
+    return {method: first_two(moments) for method, moments in estimators.items()}
 
 
 def draw_dimensions(

@@ -34,44 +34,34 @@ class EstimateWarning(UserWarning):
     "An estimate that should not be trusted without a second look."
 
 
-def warn_all(
-    notes,  # sentences
-    stacklevel=3,  # 3: the caller of the function that calls this one
-):
+def warn_all(notes, stacklevel=3):  # 3: the caller of the function that calls this one
     "Send notes out as warnings."
     for note in notes:
         warnings.warn(note, EstimateWarning, stacklevel=stacklevel)
 
 # %% ../nbs/92_results.ipynb #0368dbe3
-def finite_or_none(
-    numbers,  # array, list or tuple
-):  # list, ready for JSON
-    "Numbers, None in the place of those that are not finite."
+def finite_or_none(numbers) -> list:
+    "Numbers, ready for JSON: None in the place of those that are not finite."
     return [float(x) if math.isfinite(x) else None for x in numbers]
 
 
 def check_level(level):
     "A nominal coverage, or an error."
     if not 0 < level < 1:
-        raise ArgumentError(
-            "level", f"level = {level} must lie between 0 and 1, for instance 0.95"
-        )
+        problem = f"level = {level} must lie between 0 and 1, for instance 0.95"
+        raise ArgumentError("level", problem)
     return level
 
 # %% ../nbs/92_results.ipynb #0e81b447
-def text_table(
-    rows,  # tuples of strings, the first the header
-):  # list of lines
-    "Columns as wide as they need to be."
+def text_table(rows) -> list:
+    "Lines of rows of strings, the first the header, in columns as wide as need be."
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ("  ".join(x.rjust(w) for x, w in zip(row, widths)) for row in rows)
     return [line.rstrip() for line in lines]
 
 
-def html_table(
-    rows,  # tuples of strings, the first the header
-):  # str
+def html_table(rows) -> str:
     "The same for a notebook."
     head, *rows = ("".join(f"<td>{escape(x)}</td>" for x in row) for row in rows)
     head, body = head.replace("td>", "th>"), "".join(f"<tr>{row}</tr>" for row in rows)
@@ -139,7 +129,7 @@ def recorded(cls):
 
 # %% ../nbs/92_results.ipynb #2173ea59
 class _Said(Records):
-    "How a `Quantity` is printed, formatted and stored."
+    "How a `Quantity` is told and compared; what two share of an axis is paired."
 
     def __float__(self):
         return self.value
@@ -173,11 +163,7 @@ class _Said(Records):
 
     def to_dict(self):
         "The numbers, ready for JSON; None where unknown or infinite."
-        return {key: finite_or_none([x])[0] for key, x in self.numbers().items()}
-
-# %% ../nbs/92_results.ipynb #892b5882
-class _Compared(_Said):
-    "Differences and ratios of quantities; what both share of an axis is paired."
+        return dict(zip(self.numbers(), finite_or_none(self.numbers().values())))
 
     def __sub__(self, other):
         "Difference of the values."
@@ -192,7 +178,7 @@ class _Compared(_Said):
         plain = float(np.float64(self.plain) / other.plain)
         return replace(found, plain=plain, name="ratio")
 
-
+# %% ../nbs/92_results.ipynb #892b5882
 def _difference(one, other, scale):
     "one - other on a scale, as a quantity there."
     slopes = [q.scale.slope(q.at) / scale.slope(scale.to(q.value)) for q in (one, other)]
@@ -200,10 +186,7 @@ def _difference(one, other, scale):
     return Quantity(float(scale.to(one.value) - scale.to(other.value)), axes, scale)
 
 
-def joined_axes(
-    quantities,  # several
-    factors,  # of each
-):  # dict of `Axis`
+def joined_axes(quantities, factors) -> dict:
     "Axes of a sum of quantities times factors: those with the same key unit by unit."
     found = {}
     for quantity, factor in zip(quantities, factors, strict=True):
@@ -215,17 +198,14 @@ def joined_axes(
     return found
 
 
-def renamed_axes(
-    quantity,  # a `Quantity`
-    names,  # function of a key (call, name) to the key that it shall have
-):  # a `Quantity`
-    "The same quantity, its axes under names that others may share."
-    axes = {names(key): axis for key, axis in quantity.axes.items()}
+def renamed_axes(quantity, renamed: Callable):
+    "The same quantity, the keys (call, name) of its axes as others may have them."
+    axes = {renamed(key): axis for key, axis in quantity.axes.items()}
     return replace(quantity, axes=axes)
 
 # %% ../nbs/92_results.ipynb #b0aefbe9
 @dataclass(frozen=True, eq=False, repr=False)
-class Quantity(_Compared):
+class Quantity(_Said):
     "A number made of moments, with what leaving out each unit does to it."
 
     at: float  # its place on the scale, the bias removed
@@ -249,9 +229,8 @@ class Quantity(_Compared):
     def parts(self):
         "Standard errors of the value that are due to each axis: name -> number."
         slope = abs(self.scale.slope(self.at))
-        return {
-            key[-1]: float(slope * errors.axis_error(x)[0]) for key, x in self.axes.items()
-        }
+        error = lambda axis: float(slope * errors.axis_error(axis)[0])
+        return {key[-1]: error(axis) for key, axis in self.axes.items()}
 
     @property
     def stderr(self):
@@ -299,12 +278,9 @@ WAYS = {  # what a method does, in the words of a paper
 }
 
 
-def power_words(
-    n_max: int,  # highest order
-    system: str = "phi",  # its name
-):  # list of words
+def power_words(n_max: int) -> list:
     "The words of m(1), ..., m(n_max)."
-    return [(system,) * n for n in range(1, n_max + 1)]
+    return [("phi",) * n for n in range(1, n_max + 1)]
 
 # %% ../nbs/92_results.ipynb #c13bf8eb
 class _Worded(Records):
@@ -450,9 +426,8 @@ class _Derived(_Tabled):
     ):  # a `Quantity`
         "A number made of moments, by the jackknife on a scale: est.derive(lambda m: m[1])."
         if isinstance(scale, str) and scale not in SCALES:
-            raise ArgumentError(
-                "scale", f"scale = {scale!r} is not one of {', '.join(SCALES)} or a power"
-            )
+            problem = f"scale = {scale!r} is not one of {', '.join(SCALES)} or a power"
+            raise ArgumentError("scale", problem)
         scale = SCALES[scale] if isinstance(scale, str) else Scale(float(scale))
         axes = {(self.call, key): axis for key, axis in self.axes.items()}
         found = errors.replicate(f, self.values, axes, scale, linear=linear)
@@ -477,9 +452,8 @@ class _Derived(_Tabled):
         order = check_count(order, "order", least=2)
         system = next(iter(self.shapes)) if system is None else system
         if (system,) * order not in self.words:
-            raise ArgumentError(
-                "order", f"order = {order} needs m({order}); estimate with a higher n_max"
-            )
+            problem = f"order = {order} needs m({order}); estimate with a higher n_max"
+            raise ArgumentError("order", problem)
         first, last = (self.words.index((system,) * n) for n in (1, order))
 
         def inverse(m):
@@ -619,12 +593,9 @@ def _shifts(words, systems):
     return [2 * sum(systems[name].source.shift for name in word) for word in words]
 
 # %% ../nbs/92_results.ipynb #21621b90
-def values_in_units(
-    values: np.ndarray,  # in the units of the sources
-    words: list,  # of each
-    systems: dict,  # name -> `System`
-):  # (values in the units of the data, which of them are beyond the range of doubles)
-    "Values in the units of the data, NaN where products in them left the range of doubles."
+def values_in_units(values: np.ndarray, words: list, systems: dict) -> tuple:
+    """Values of words, from the units of the sources to those of the data, NaN where
+    products left the range of doubles; and which of them did."""
     found, faint = _in_units(values, _shifts(words, systems)), abs(values) < FAINT
     if faint.any():  # its products may have fallen below the range of doubles
         least = min(math.log2(system.source.smallest()) for system in systems.values())
@@ -703,16 +674,13 @@ def new_axes():
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ImportError(
-            "plotting needs matplotlib; pip install 'spectral_moments[plot]'"
-        ) from None
+        remedy = "plotting needs matplotlib; pip install 'spectral_moments[plot]'"
+        raise ImportError(remedy) from None
     return plt.subplots()[1]
 
 # %% ../nbs/92_results.ipynb #f2a383c5
-def holm(
-    p,  # p-values, NaN where there is none
-):  # array
-    "p-values that hold for all tests at once, by Holm's rule."
+def holm(p) -> np.ndarray:
+    "p-values that hold for all tests at once, by Holm's rule; NaN where there is none."
     p = np.asarray(p, dtype=float)
     order = np.argsort(p)[: np.isfinite(p).sum()]
     steps = p[order] * np.arange(len(order), 0, -1)
@@ -810,8 +778,7 @@ class Comparison(_SideBySide):
 # %% ../nbs/92_results.ipynb #4fcc9f50
 def compare(
     estimates: dict,  # what the table calls each, and the `Estimate` or `Quantity`
-    of: str
-    | Callable = "moments",  # "moments", "dimension", or from estimate to `Quantity`
+    of: str | Callable = "moments",  # or "dimension", or from estimate to `Quantity`
     *,
     paired: str = None,  # what they share, in the same order: None, "inputs" or "features"
 ):  # a `Comparison`: print it for the table, `.plot()` for the picture
@@ -820,22 +787,17 @@ def compare(
     if not found or not all(isinstance(x, (Estimate, Quantity)) for x in found):
         raise TypeError("estimates must be a dict of name: Estimate (or Quantity)")
     if not callable(of) and of not in ("moments", "dimension"):
-        raise ArgumentError(
-            "of", f"of = {of!r} is not 'moments', 'dimension' or a function"
-        )
+        problem = f"of = {of!r} is not 'moments', 'dimension' or a function"
+        raise ArgumentError("of", problem)
     if of == "moments" and any(isinstance(x, Quantity) for x in found):
         of = "dimension"  # quantities are compared as they are
     if paired is not None:
+        axes = [item for x in found for item in x.axes.items()]
         sizes = {
-            axis.deviations.shape[-1]
-            for x in found
-            for key, axis in x.axes.items()
-            if paired in (key, key[-1])
+            axis.deviations.shape[-1] for key, axis in axes if paired in (key, key[-1])
         }
         if len(sizes) != 1:
-            raise ArgumentError(
-                "paired",
-                f"paired = {paired!r}: the estimates must have the same number of "
-                f"{paired}, with errors; found {sorted(sizes) or 'none'}",
-            )
+            problem = f"paired = {paired!r}: the estimates must have the same number of "
+            problem += f"{paired}, with errors; found {sorted(sizes) or 'none'}"
+            raise ArgumentError("paired", problem)
     return Comparison(dict(estimates), of, paired)
