@@ -142,7 +142,8 @@ class PowerLaw(_Bilinear):
         self.exponent, self.rank = float(exponent), check_count(rank, "rank")
         self.scale = check_positive(scale, "scale", "an eigenvalue")
         if not (np.isfinite(self.exponent) and self.exponent >= 0):
-            raise ValueError(f"exponent = {exponent} must be finite and not negative")
+            problem = f"exponent = {exponent} must be finite and not negative"
+            raise ArgumentError("exponent", problem)
 
     def _spectrum(self, count):
         return self.scale * np.arange(1.0, self.rank + 1) ** -self.exponent
@@ -197,10 +198,11 @@ def _probabilities(given, size, name):
     given = np.asarray(given, dtype=float)
     law = (given >= 0).all() and np.isclose(given.sum(), 1, rtol=1e-12)
     if given.shape != (size,) or not law:
-        raise ValueError(
-            f"{name} must hold {size} non-negative numbers that sum to one; "
-            "divide it by its sum, or leave it out for equal probabilities"
+        problem = (
+            f"{name} must hold {size} non-negative numbers that sum to one; divide it "
         )
+        problem += "by its sum, or leave it out for equal probabilities"
+        raise ArgumentError(name, problem)
     return given
 
 # %% ../nbs/36_processes.ipynb #5ea12d9d

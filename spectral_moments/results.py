@@ -334,10 +334,10 @@ class _Worded(Records):
         errors = f"; standard errors by the jackknife over {sides}" if sides else ""
         said = (
             f"Spectral moments of orders 1 to {self.orders.max()} were estimated from {P} "
-            f"inputs x {Q} features{trials} ({', '.join(self.used())}) as "
-            f"{' and '.join(ways)}{errors} (Chun et al. 2025; spectral_moments "
-            f"{self.settings.get('version', __version__)})."
         )
+        said += f"inputs x {Q} features{trials} ({', '.join(self.used())}) as "
+        said += f"{' and '.join(ways)}{errors} (Chun et al. 2025; spectral_moments "
+        said += f"{self.settings.get('version', __version__)})."
         found = self.footing()
         return f"{said} The {found.replace(': ', ' is ', 1)}." if found else said
 
@@ -636,10 +636,8 @@ def answer(
     systems = design.systems
     values, beyond = values_in_units(found.values, words, systems)
     shifts = _shifts(words, systems)
-    axes = {
-        name: axis._replace(deviations=_in_units(axis.deviations, shifts))
-        for name, axis in found.axes.items()
-    }
+    scaled = lambda axis: axis._replace(deviations=_in_units(axis.deviations, shifts))
+    axes = {name: scaled(axis) for name, axis in found.axes.items()}
     shapes = shapes or {name: system.source.shape for name, system in systems.items()}
     settings = _used(design, axes, settings)
     result = Estimate(values, axes, list(words), shapes, methods, settings)
@@ -793,9 +791,8 @@ def compare(
         of = "dimension"  # quantities are compared as they are
     if paired is not None:
         axes = [item for x in found for item in x.axes.items()]
-        sizes = {
-            axis.deviations.shape[-1] for key, axis in axes if paired in (key, key[-1])
-        }
+        units = [x.deviations for key, x in axes if paired in (key, key[-1])]
+        sizes = {x.shape[-1] for x in units}
         if len(sizes) != 1:
             problem = f"paired = {paired!r}: the estimates must have the same number of "
             problem += f"{paired}, with errors; found {sorted(sizes) or 'none'}"

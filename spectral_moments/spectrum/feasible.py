@@ -141,10 +141,9 @@ def plot_dimensions(
     return ax
 
 # %% ../../nbs/12_spectrum.ipynb #73011897
-def newton_eigenvalues(
-    moments,  # the first d moments of an operator of rank d
-):  # its d eigenvalues, in decreasing order of their real part
-    "Eigenvalues of a finite-rank operator from exact moments, by Newton's identities."
+def newton_eigenvalues(moments) -> np.ndarray:
+    """The d eigenvalues of an operator of rank d from its first d moments, exact, in
+    decreasing order of their real part, by Newton's identities."""
     m = np.asarray(moments, dtype=float)
     e = [1.0]
     for j in range(1, len(m) + 1):  # Newton's identities

@@ -98,11 +98,9 @@ def _root(f, low, high):
     return high
 
 
-def curve(
-    s: Scatter,  # of a matrix
-    log_kappa: np.ndarray,  # logarithms of ridges, (K,)
-) -> tuple:  # (values (K + 3,), kind -> deviations without each unit (K + 3, units))
-    "Dimensions of the operator at some ridges, then trace and norm, and the sample's norm."
+def curve(s: Scatter, log_kappa: np.ndarray) -> tuple:
+    """Dimensions of the operator at K ridges, then trace, norm and the sample's norm,
+    (K + 3,); and by kind their deviations without each unit, (K + 3, units)."""
     most = log_kappa + sum(math.log(n) for n, _ in s.sizes.values())  # if d were zero
     least = np.minimum(np.log(s.values[-1]), most) - 12
     t = _root(lambda t: s.log_kappa(t, s.dimension(t)) - log_kappa, least, most)
@@ -304,11 +302,9 @@ def _parts_of(f, unit):
     if isinstance(f, tuple) and len(f) == 2 and f[0] == "ridge":
         ridge = check_positive(f[1], "f", "what is added to the eigenvalues")
         return f"dimension at ridge {ridge:.4g}", (lambda s: s / (s + ridge),), one
-    raise ArgumentError(
-        "f",
-        f"f = {f!r} is not one of {', '.join(map(repr, ENTROPIES))}, 'nuclear', "
-        "'stable_rank', ('ridge', number), or a function of eigenvalues",
-    )
+    known = ", ".join(map(repr, [*ENTROPIES, "nuclear", "stable_rank"]))
+    problem = f"{known}, ('ridge', number), or a function of eigenvalues"
+    raise ArgumentError("f", f"f = {f!r} is not one of {problem}")
 
 # %% ../../nbs/42_functions.ipynb #42f00053
 class Limits(NamedTuple):
@@ -339,11 +335,8 @@ class Limits(NamedTuple):
 LOST = 3.0  # standard error of a logarithm that has no ends
 SHARE = 0.2  # of the probability that an interval misses, for the bounds of moments
 #: other rates at which the slope of a curve may fall: half, the fastest, and next to none
-RATES = (
-    lambda r: np.clip(r / 2, STRAIGHT, 1),
-    np.ones_like,
-    lambda r: np.full_like(r, STRAIGHT),
-)
+RATES = [lambda r: np.clip(r / 2, STRAIGHT, 1), np.ones_like]
+RATES += [lambda r: np.full_like(r, STRAIGHT)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -406,12 +399,9 @@ def _function_of(curve, f):
     return name, of, float(sample), before, 1.0, crude
 
 # %% ../../nbs/42_functions.ipynb #42f00055
-def answer(
-    curve: Curve,  # of an operator
-    f: str | tuple | Callable,  # as for `spectral_function`
-    est: Estimate = None,  # moments of the same, for bounds
-) -> SpectralFunction:
-    "The function of the curve, with errors of the units and of what was not seen."
+def answer(curve: Curve, f, est: Estimate = None) -> SpectralFunction:
+    """The function of an operator's curve, with errors of the units and of what was not
+    seen, and with bounds if its moments are given."""
     with np.errstate(all="ignore"):
         name, of, sample, before, share, crude = _function_of(curve, f)
         value, *rates = (float(of(curve.values, *rate)) for rate in ((), *zip(RATES)))
@@ -430,17 +420,10 @@ def answer(
     unseen = {(call, "unseen"): Axis(normal_units(np.array([[doubt**2]]))[0])}
     unsure = doubt if scale.power == 0 else doubt / (abs(value) or 1.0)
     resolved = float(curve.values[0])
-    notes = function_notes(
-        name,
-        trace=(
-            curve.values[-3],
-            np.hypot.reduce([axis_error(x)[-3] for x in axes.values()]),
-        ),
-        resolved=resolved,
-        doubt=unsure,
-        endless=abs(rates[2]) > 2 * abs(value),
-        crude=crude,
-    )
+    error = np.hypot.reduce([axis_error(x)[-3] for x in axes.values()])
+    seen = dict(trace=(curve.values[-3], error), resolved=resolved, doubt=unsure)
+    endless = abs(rates[2]) > 2 * abs(value)
+    notes = function_notes(name, **seen, endless=endless, crude=crude)
     seen = float(np.exp(curve.nodes[0])), resolved, notes
     limits = Limits(est, f) if est else None
     q = SpectralFunction(at, found.axes | unseen, scale, sample, name, *seen, limits)

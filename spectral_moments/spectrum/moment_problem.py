@@ -36,11 +36,9 @@ def as_estimate(moments: Moments) -> Estimate:
         return moments
     values = np.asarray(moments, dtype=float)
     if values.ndim != 1 or not values.size or not np.isfinite(values).all():
-        raise ArgumentError(
-            "moments",
-            f"moments of shape {values.shape} must be a vector m(1), m(2), ... of finite "
-            "numbers, or an estimate; drop orders that are NaN",
-        )
+        problem = f"moments of shape {values.shape} must be a vector m(1), m(2), ... of "
+        problem += "finite numbers, or an estimate; drop orders that are NaN"
+        raise ArgumentError("moments", problem)
     return from_moments(values)
 
 
@@ -99,20 +97,19 @@ def operator_norm(
     low, high = _boxes(moments, level)
     n = np.arange(1, len(low) + 1)
     if high.min() <= 0:
+        problem = (
+            f"m({np.argmin(high) + 1}) is negative beyond its error, which no spectrum"
+        )
         raise ArgumentError(
-            "moments",
-            f"m({np.argmin(high) + 1}) is negative beyond its error, which no spectrum "
-            "allows; use fewer orders or a higher level",
+            "moments", f"{problem} allows; use fewer orders or a higher level"
         )
     pairs = [(i, j) for i in range(len(n)) for j in range(i + 1, len(n)) if low[j] > 0]
     ratios = [(low[j] / high[i]) ** (1 / (j - i)) for i, j in pairs]
     bounds = Bounds(float(max(ratios, default=0.0)), float((high ** (1 / n)).min()))
     if bounds.low > bounds.high * (1 + 1e-9):
-        raise ArgumentError(
-            "moments",
-            "no spectrum has these moments: their ratios ask for a larger eigenvalue than "
-            "their roots allow; use the moments of sm.feasible, or a higher level",
-        )
+        problem = "no spectrum has these moments: their ratios ask for a larger eigenvalue "
+        problem += "than their roots allow; use those of sm.feasible, or a higher level"
+        raise ArgumentError("moments", problem)
     return bounds
 
 
@@ -132,10 +129,8 @@ def _solve(cost, **constraints):
             return found.x
     if found.status == 2:
         return None
-    raise RuntimeError(
-        f"the linear program was not solved: {found.message} "
-        "Use fewer orders, another n_grid, or an upper nearer to the operator norm"
-    )
+    remedy = "Use fewer orders, another n_grid, or an upper nearer to the operator norm"
+    raise RuntimeError(f"the linear program was not solved: {found.message} {remedy}")
 
 # %% ../../nbs/33_moment_problem.ipynb #8b88e876
 def effective_dimension(
@@ -159,10 +154,9 @@ def _moment_problem(objective, powers, low, high):
     limits = dict(A_ub=np.vstack([A, -A]), b_ub=np.append(high / unit, -low / unit))
     ends = [_solve(sign * objective / size, **limits) for sign in (1, -1)]
     if ends[0] is None or ends[1] is None:
+        problem = "no spectrum has moments within these intervals, below this upper; check "
         raise ArgumentError(
-            "moments",
-            "no spectrum has moments within these intervals, below this upper; check "
-            "upper, use fewer orders, or raise the level",
+            "moments", f"{problem}upper, use fewer orders, or raise the level"
         )
     return np.array([objective @ nu for nu in ends])
 
@@ -373,10 +367,8 @@ def _order_weights(weights, est, scale):
     if weights is not None:
         weights = np.asarray(weights, dtype=float)
         if weights.shape != scale.shape or not np.isfinite(weights).all():
-            problem = (
-                f"weights has shape {weights.shape}; it must hold {len(scale)} finite "
-            )
-            raise ArgumentError("weights", problem + "numbers, one for each moment")
+            problem = f"weights has shape {weights.shape}; it must hold {len(scale)} "
+            raise ArgumentError("weights", problem + "finite numbers, one for each moment")
         weights = weights * scale
     elif not est.axes:
         return np.ones(len(scale))
@@ -405,11 +397,9 @@ def spectral_measure(
     upper = check_positive(upper, "upper", "a bound on the largest eigenvalue")
     m, k, n = est.values, len(est.values), est.orders
     if m[0] > count * upper * (1 + 1e-9):
-        raise ArgumentError(
-            "upper",
-            f"upper = {upper:.4g} is too small: {count} eigenvalues with the sum "
-            f"m(1) = {m[0]:.4g} cannot all be below it; raise upper or count",
-        )
+        problem = f"upper = {upper:.4g} is too small: {count} eigenvalues with the sum "
+        problem += f"m(1) = {m[0]:.4g} cannot all be below it; raise upper or count"
+        raise ArgumentError("upper", problem)
     scale, t = upper**n, np.linspace(0, 1, n_grid)
     if not np.isfinite(m / scale).all():
         problem = f"m(n) / upper^n is not finite: raise upper = {upper}, or drop orders"
@@ -421,10 +411,9 @@ def spectral_measure(
     target = np.append(m / (count * scale), 1)
     p = _solve(cost, A_eq=np.vstack([fit, total]), b_eq=target)
     if p is None:
-        raise RuntimeError(
-            "the linear program was not solved: rounding made it infeasible; "
-            "bring upper nearer to the operator norm, or use fewer orders"
-        )
+        remedy = "bring upper nearer to the operator norm, or use fewer orders"
+        problem = "the linear program was not solved: rounding made it infeasible"
+        raise RuntimeError(f"{problem}; {remedy}")
     p = p[:n_grid].clip(0)  # the solver's zeros may be negative in the last digit
     return upper * t, p / p.sum()
 

@@ -150,9 +150,7 @@ class SubsampleCheck(_RatioTable):
         "Means over submatrices in units of the whole: one, if the size does not matter."
         parts = [x / self.whole[name] for x in self.values[name]]
         parts = [x[np.isfinite(x).all(axis=1)] for x in parts]  # gaps: some see no cycle
-        mean = np.array(
-            [x.mean(axis=0) if len(x) else x.sum(axis=0) * np.nan for x in parts]
-        )
+        mean = np.array([x.mean(0) if len(x) else x.sum(0) * np.nan for x in parts])
         if self.exhaustive:
             return mean, np.zeros_like(mean)
         spread = lambda x: x.std(axis=0, ddof=1) if len(x) > 1 else x.sum(axis=0) * np.nan
@@ -202,22 +200,16 @@ def subsample_check(
 ) -> SubsampleCheck:
     "Does the mean over submatrices equal the whole? print(subsample_check(phi))"
     n_max, center = check_count(n_max, "n_max"), check_flag(center, "center")
-    n_draws = (
-        None
-        if n_draws is None
-        else check_count(n_draws, "n_draws", least=2, most=MOST_SUBMATRICES)
-    )
+    if n_draws is not None:
+        n_draws = check_count(n_draws, "n_draws", least=2, most=MOST_SUBMATRICES)
     rng = check_random_state(random_state)
     trials, options = _opened(phi, options)
     trials, (P, Q) = two_halves(trials, rng), trials.shape[1:]
     shapes = _check_shapes(shapes, (P, Q), (2 * n_max if center else n_max, n_max), n_draws)
     middle = _known_mean(trials)[None]
-    functions = {
-        "all_cycles": _moments_of_part(
-            trials, n_max, dict(method="all_cycles", center=center) | options
-        ),
-        "naive": _moments_of_part(middle, n_max, dict(method="naive", center=center)),
-    }
+    naive, ours = (dict(method=name, center=center) for name in ("naive", "all_cycles"))
+    functions = {"all_cycles": _moments_of_part(trials, n_max, ours | options)}
+    functions["naive"] = _moments_of_part(middle, n_max, naive)
     if estimators is not None:
         x = trials[0] if len(trials) == 1 else trials
         own = lambda f: lambda rows, columns: f(x[..., rows[:, None], columns])

@@ -22,9 +22,8 @@ def cycle_product(
 ):  # the product of 2n entries
     "Product of the entries at the turns of one cycle."
     following = (*rows[1:], rows[0])
-    return math.prod(
-        phi[i, k] * phi[j, k] for i, j, k in zip(rows, following, columns, strict=True)
-    )
+    turns = zip(rows, following, columns, strict=True)
+    return math.prod(phi[i, k] * phi[j, k] for i, j, k in turns)
 
 # %% ../../nbs/04_cycles.ipynb #01b8242e
 def second_moment(
@@ -35,9 +34,7 @@ def second_moment(
     check_order(2, phi.shape)
     P, Q = phi.shape
     gram, squares = phi @ phi.T / Q, phi**2
-    repeated = ((squares.sum(1) / Q) ** 2).sum() / P**2 + (
-        (squares.sum(0) / P) ** 2
-    ).sum() / Q**2
+    repeated = (squares.mean(1) ** 2).sum() / P**2 + (squares.mean(0) ** 2).sum() / Q**2
     both = (squares**2).sum() / (P * Q) ** 2
     return ((gram**2).sum() / P**2 - repeated + both) * P * Q / ((P - 1) * (Q - 1))
 
@@ -64,6 +61,5 @@ def _mean_over(phi, n, choose):
     n = check_order(n, phi.shape)
     P, Q = phi.shape
     rows, columns = list(choose(range(P), n)), list(choose(range(Q), n))
-    return sum(cycle_product(phi, i, k) for i in rows for k in columns) / (
-        len(rows) * len(columns)
-    )
+    total = sum(cycle_product(phi, i, k) for i in rows for k in columns)
+    return total / (len(rows) * len(columns))

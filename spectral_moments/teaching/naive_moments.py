@@ -35,10 +35,8 @@ def without_mean(
 ):  # `Pair` whose columns have mean zero over what is counted
     "Subtract the mean of each column: harmless only if the rows are all there are."
     counts = pair.counts or (1.0, 1.0)
-    both = [
-        x - count * (x.sum(0) / (count + 0 * x).sum(0).clip(1e-300))
-        for x, count in zip(pair[:2], counts)
-    ]
+    mean = lambda x, count: x.sum(0) / (count + 0 * x).sum(0).clip(1e-300)
+    both = [x - count * mean(x, count) for x, count in zip(pair[:2], counts)]
     return Pair(both[0], both[0] if pair.leave is pair.enter else both[1], pair.counts)
 
 
