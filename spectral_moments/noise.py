@@ -88,9 +88,7 @@ class NoiseCheck(NamedTuple):
         return ax
 
 # %% ../nbs/39_noise.ipynb #c5866fa0
-def noise_check(
-    trials: ArrayLike,  # counts (T, P, Q), NaN where missing; (P, Q): one trial
-) -> NoiseCheck:
+def noise_check(trials: ArrayLike) -> NoiseCheck:  # counts (T, P, Q), NaN where missing
     "Whether noise is Poisson and independent: print(noise_check(trials))."
     x = check_trials(trials, name="trials", missing=None)
     if np.nanmin(x) < 0 or np.nanmax(x % 1) > 0:

@@ -68,19 +68,13 @@ class Process:
         rng = check_random_state(random_state)
         return self._draw(check_count(P, "P"), check_count(Q, "Q"), rng)
 
-    def eigenvalues(
-        self,
-        count: int | None = None,  # how many; None: all, where they come to an end
-    ) -> np.ndarray:  # in decreasing order, with multiplicity; zeros beyond their end
-        "The largest eigenvalues of the kernel integral operator."
+    def eigenvalues(self, count: int = None) -> np.ndarray:  # how many; None: all
+        "The largest of the operator, with multiplicity, falling; zeros beyond their end."
         count = None if count is None else check_count(count, "count")
         values = self._spectrum(count)[:count]
         return np.pad(values, (0, 0 if count is None else count - len(values)))
 
-    def moments(
-        self,
-        n_max: int,  # highest order
-    ) -> np.ndarray:  # entry n - 1 is m(n)
+    def moments(self, n_max: int) -> np.ndarray:  # highest order -> entry n - 1 is m(n)
         "Spectral moments of the kernel integral operator."
         return self._moments(check_count(n_max, "n_max"))
 
@@ -268,11 +262,8 @@ class _KernelEigenfunctions(Process):
         scale = np.sqrt(self.eta)
         return np.exp(-cdist(scale * t_x, scale * t_y, "sqeuclidean") / 2)
 
-    def multi_indices(
-        self,
-        count: int,  # how many
-    ) -> np.ndarray:  # degrees along the rows of `axes`, shape (count, d)
-        "Degrees of the eigenfunctions, in the order of `eigenvalues`."
+    def multi_indices(self, count: int) -> np.ndarray:  # how many -> shape (count, d)
+        "Degrees of the eigenfunctions along the rows of `axes`, as `eigenvalues` go."
         return multi_indices(self.eta, check_count(count, "count"))
 
     def eigenfunctions(
@@ -329,10 +320,7 @@ class RBF(_KernelEigenfunctions):
     def _moments(self, n_max):
         return np.exp(self.log_moments(n_max))
 
-    def log_moments(
-        self,
-        n_max: int,  # highest order
-    ) -> np.ndarray:  # entry n - 1 is log m(n)
+    def log_moments(self, n_max: int) -> np.ndarray:  # highest order
         "Logarithms of the spectral moments, also of those too small for a float."
         return log_moments(self.eta, check_count(n_max, "n_max"))
 
@@ -392,10 +380,7 @@ class ProcessPair:
         sizes = (check_count(n, name) for n, name in ((P, "P"), (Q1, "Q1"), (Q2, "Q2")))
         return self._draw(*sizes, check_random_state(random_state))
 
-    def moment(
-        self,
-        word: Iterable[str],  # letters a and b
-    ) -> float:
+    def moment(self, word: Iterable[str]) -> float:  # letters a and b
         "The trace of a word in the two operators, centred."
         return float(self._moment(word))
 

@@ -239,11 +239,8 @@ class Quantity(_Said):
             return math.nan
         return float(abs(self.scale.slope(self.at)) * self.error)
 
-    def interval(
-        self,
-        level: float = 0.95,  # nominal coverage
-    ):  # (low, high); an end that the data do not tell is infinite
-        "Interval, symmetric or nearly so on the scale, and mapped back."
+    def interval(self, level: float = 0.95):  # nominal coverage -> (low, high)
+        "Interval, nearly symmetric on the scale; infinite is an end that nothing tells."
         shape = [x[0] for x in errors.error_shape(self.axes)] if self.axes else []
         down, up = errors.quantiles(check_level(level), *shape)
         low, high = self.at - down * self.error, self.at + up * self.error
@@ -252,10 +249,7 @@ class Quantity(_Said):
         end = math.inf if low <= 0 < high else float(self.scale.back(low))
         return float(self.scale.back(high)), end
 
-    def p_value(
-        self,
-        null: float = 0.0,  # the value that it may have
-    ):  # float
+    def p_value(self, null: float = 0.0) -> float:  # the value that it may have
         "Two-sided p-value, by Student's law on the scale."
         degrees = errors.error_shape(self.axes)[1][0] if self.axes else math.inf
         off = abs(self.at - float(self.scale.to(null)))
@@ -564,10 +558,7 @@ class Estimate(_Forecasting):
             good[mine] = errors.usable(self.values[mine], self.stderr[mine])
         return good
 
-    def interval(
-        self,
-        level: float = 0.95,  # nominal coverage
-    ):  # (low, high), arrays over words
+    def interval(self, level: float = 0.95):  # nominal coverage -> arrays over words
         "Intervals for the moments, with the skewness of the errors where it is known."
         shape = {}
         if self.axes:

@@ -101,9 +101,8 @@ TABLE = r"Spectral moments of 20 inputs x 25 features, centred.*\n(.*\n)+"
 def test_streams_that_are_closed_or_full(tmp_path, redirection, code, out, err):
     np.save(tmp_path / "phi.npy", PHI)
     script = f"set -o pipefail; {COMMAND} estimate phi.npy --n-max 2 {redirection}"
-    done = subprocess.run(
-        ["bash", "-c", script], cwd=tmp_path, capture_output=True, text=True, timeout=120
-    )
+    options = dict(cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(["bash", "-c", script], **options)
     assert done.returncode == code
     assert re.fullmatch(out, done.stdout) and re.fullmatch(err, done.stderr)
 
@@ -602,17 +601,16 @@ def test_groups_in_the_file(tmp_path, capsys, monkeypatch):
     monkeypatch.setattr(files, "BATCH", 9_000)  # batches that cut groups
     named = ("--groups-key", "movie")
     for stream in ([], ["--stream", "--checkpoint", tmp_path / "state"], ["--stream"]):
-        for given in (
+        for name, *given in (
             ["a.csv", *named],
             ["a.parquet", *named],
             ["a.npz", "--key", "x", *named],
             ["a.npy", "--groups", tmp_path / "labels.txt"],
         ):
             (tmp_path / "state").unlink(missing_ok=True)
+            call = tmp_path / name, *given, "--n-max", 2, *stream
             for _ in range(1 + ("--checkpoint" in stream)):
-                found = answer(
-                    capsys, tmp_path / given[0], *given[1:], "--n-max", 2, *stream
-                )
+                found = answer(capsys, *call)
                 np.testing.assert_allclose(found["values"], expected, rtol=1e-8)
     np.savez(tmp_path / "b.npz", x=MANY, movie=labels[::-1] % 7)
     call = (tmp_path / "b.npz", "--key", "x", *named, "--stream")

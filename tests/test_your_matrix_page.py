@@ -99,9 +99,8 @@ def test_numbers_are_those_of_the_library(tmp_path):
 @needs_node
 def test_deletions_where_the_library_takes_the_derivative(tmp_path):
     phi = matrix(100, 2000)
-    found = node(
-        f"{saved(tmp_path, [npy(phi)])}.map((n) => c.dimension(c.readBytes(bytes(n))))"
-    )
+    files = saved(tmp_path, [npy(phi)])
+    found = node(f"{files}.map((name) => c.dimension(c.readBytes(bytes(name))))")
     compare(found[0], phi, rtol=5e-3)
 
 
@@ -167,9 +166,7 @@ def test_files_of_numpy(tmp_path):
     kinds = ["<f8", ">f8", "<f4", ">f4", "<f2", "|i1", "<i2", ">i4", "<i8"]
     kinds += ["|u1", ">u2", "<u4", "<u8", "|b1"]
     exact = np.array(NUMBERS)
-    given = [
-        exact.astype(kind) if kind[1] in "fi" else abs(exact).astype(kind) for kind in kinds
-    ]
+    given = [(exact if kind[1] in "fi" else abs(exact)).astype(kind) for kind in kinds]
     given += [np.asfortranarray(x) for x in given]
     halves = np.array([[6e-8, -1e-5, 65504, -0.0, 0.333]] * 5, dtype="f2")
     given += [halves, halves.T]
@@ -204,11 +201,8 @@ def test_files_of_text(tmp_path):
         counted: (rows,),
     }
     files = saved(tmp_path, [x.encode() for x in given])
-    for found, said in zip(
-        node(f"{files}.map((name) => c.readBytes(bytes(name)))"),
-        given.values(),
-        strict=True,
-    ):
+    read = node(f"{files}.map((name) => c.readBytes(bytes(name)))")
+    for found, said in zip(read, given.values(), strict=True):
         np.testing.assert_array_equal(found["data"], np.ravel(NUMBERS))
         assert len(found["notes"]) == len(said)
         assert all(what in note for what, note in zip(said, found["notes"]))
@@ -335,9 +329,8 @@ def test_page_takes_chosen_files_typed_numbers_and_examples(page, tmp_path):
     compare(state(page), phi)
     find(page, "summary").click()
     field = find(page, "textarea")
-    typed = np.array(
-        [line.split() for line in field.get_attribute("value").strip().split("\n")]
-    )
+    lines = field.get_attribute("value").strip().split("\n")
+    typed = np.array([line.split() for line in lines])
     press(page, "measure these")
     compare(state(page), typed.astype(float))
     field.clear()
@@ -351,9 +344,8 @@ def test_page_is_whole(page, theme):
     narrow(page, theme)
     press(page, "20 dimensions")
     state(page)
-    page.execute_script(
-        "document.querySelectorAll('details').forEach((d) => (d.open = true))"
-    )
+    every = "document.querySelectorAll('details')"
+    page.execute_script(f"{every}.forEach((d) => (d.open = true))")
     fields = "[...document.querySelectorAll('input, textarea')]"
     assert page.execute_script(f"return {fields}.every((e) => e.labels[0])")
     assert_whole(page)

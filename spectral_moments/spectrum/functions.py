@@ -353,10 +353,7 @@ class SpectralFunction(Quantity):
     notes: list = field(default_factory=list)  # what should not be trusted
     limits: Limits = None  # what moments say of it
 
-    def interval(
-        self,
-        level: float = 0.95,  # nominal coverage
-    ) -> tuple:  # (low, high); an end that the data do not tell is infinite
+    def interval(self, level: float = 0.95) -> tuple:  # nominal coverage -> (low, high)
         "That of the curve, cut where the bounds from moments are sharper."
         low, high = super().interval(level)
         if self.scale.power == 0 and not self.error < LOST:

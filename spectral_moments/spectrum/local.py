@@ -53,10 +53,7 @@ class LocalDimension(Records):
                 rows.append(row | dict(dimension=q.value, stderr=q.stderr))
         return rows
 
-    def plot(
-        self,
-        ax=None,  # matplotlib axes; None makes new ones
-    ):  # the axes
+    def plot(self, ax=None):  # matplotlib axes; None makes new ones -> the axes
         "Dimension against the width, one line for each input."
         ax = new_axes() if ax is None else ax
         for at, found in zip(self.at, self.dimensions):

@@ -316,11 +316,8 @@ class Spectrum(Records):
         trace = self.trace if self.entropic is None else self.entropic
         return self.grid[1:], trace[1:] / self.grid[1:]
 
-    def eigenvalues(
-        self,
-        count: int = None,  # how many; None: as many as the measure holds
-    ) -> np.ndarray:  # in decreasing order; zeros beyond what the measure holds
-        "Mean of the measure's quantile function between ranks i - 1 and i."
+    def eigenvalues(self, count: int = None) -> np.ndarray:  # None: what the measure holds
+        "Means of its quantile function between ranks i - 1 and i; zeros beyond its end."
         s, number = (x[::-1] for x in self.measure)
         rank = np.append(0, number.cumsum())
         count = max(1, round(rank[-1])) if count is None else check_count(count, "count")

@@ -304,19 +304,13 @@ class LawFit(_FitTold):
         "The largest eigenvalue."
         return self.parameters["scale"]
 
-    def interval(
-        self,
-        level: float = 0.95,  # nominal coverage
-    ) -> tuple[float, float]:  # (low, high)
+    def interval(self, level: float = 0.95) -> tuple:  # nominal coverage -> (low, high)
         "Interval for the exponent, symmetric on the log scale."
         quantile = ndtri((1 + check_level(level)) / 2)
         step = quantile * next(iter(self.stderr.values())) / self.exponent
         return self.exponent * np.exp(-step), self.exponent * np.exp(step)
 
-    def eigenvalues(
-        self,
-        count: int,  # how many
-    ) -> np.ndarray:  # in decreasing order
+    def eigenvalues(self, count: int) -> np.ndarray:  # how many -> in decreasing order
         "Eigenvalues of the fitted law."
         i, p = np.arange(1.0, check_count(count, "count") + 1), self.parameters
         if self.law == "exponential":
@@ -328,9 +322,7 @@ class LawFit(_FitTold):
         return p["scale"] * values
 
 # %% ../../nbs/13_exponents.ipynb #fa527b6c
-def orders_to_fit(
-    est: Estimate, orders: Iterable[int] | None, fewest: int, most=LAST_ORDER
-):
+def orders_to_fit(est: Estimate, orders, fewest: int, most=LAST_ORDER) -> tuple:
     """Orders from 2 on that are usable, or whose errors the law knows, their values, and
     their relative covariance R; up to `most`, or one more than `fewest`, of one family."""
     m, C = moments_and_covariance(est)

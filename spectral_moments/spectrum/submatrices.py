@@ -143,11 +143,8 @@ class SubsampleCheck(_RatioTable):
     whole: dict  # estimator: array over orders
     exhaustive: bool  # whether these are all submatrices of a size
 
-    def ratios(
-        self,
-        name: str,  # of an estimator
-    ) -> tuple:  # (means over submatrices / whole, their standard errors), (sizes, orders)
-        "Means over submatrices in units of the whole: one, if the size does not matter."
+    def ratios(self, name: str) -> tuple:  # of an estimator -> arrays (sizes, orders)
+        "Means over submatrices in units of the whole, one if all is well; their errors."
         parts = [x / self.whole[name] for x in self.values[name]]
         parts = [x[np.isfinite(x).all(axis=1)] for x in parts]  # gaps: some see no cycle
         mean = np.array([x.mean(0) if len(x) else x.sum(0) * np.nan for x in parts])
@@ -156,10 +153,7 @@ class SubsampleCheck(_RatioTable):
         spread = lambda x: x.std(axis=0, ddof=1) if len(x) > 1 else x.sum(axis=0) * np.nan
         return mean, np.array([spread(x) / math.sqrt(max(len(x), 1)) for x in parts])
 
-    def p_value(
-        self,
-        name: str,  # of an estimator
-    ) -> float:  # NaN if all submatrices were taken, whose mean has no error
+    def p_value(self, name: str) -> float:  # of an estimator -> NaN of all submatrices
         "Does any size and order differ from the whole? For all of these tests at once."
         mean, error = self.ratios(name)
         count = np.array([[len(x) - 1] for x in self.values[name]])
