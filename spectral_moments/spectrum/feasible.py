@@ -32,12 +32,9 @@ from spectral_moments.spectrum.moment_problem import (
 )
 
 # %% ../../nbs/12_spectrum.ipynb #91902012
-def nearest_point(
-    point: np.ndarray,  # target, shape (k,)
-    generators: np.ndarray,  # of the cone, as columns, (k, G)
-    root: np.ndarray,  # Cholesky factor of S, (k, k)
-) -> tuple:  # (weights of the generators, (G,); derivative of the nearest point, (k, k))
-    "Nearest point of a cone in the norm of S, by non-negative least squares."
+def nearest_point(point: np.ndarray, generators: np.ndarray, root: np.ndarray) -> tuple:
+    """Nearest point of a cone (k, G) in the norm of S = root root', by non-negative least
+    squares: the weights of the generators, and the derivative of the point."""
     A = np.linalg.solve(root, generators)
     size = np.linalg.norm(A, axis=0)
     weights, _ = nnls(A / size, np.linalg.solve(root, point), maxiter=30 * A.shape[1])

@@ -184,14 +184,10 @@ def _lowest(s):
 
 
 def operator_curve(
-    trials: np.ndarray,  # (T, P, Q)
-    center: bool,  # whether to remove the mean over inputs
-    labels: tuple = (None, None),  # of rows and of columns, None: each for itself
-    population: tuple = (None, None),  # (inputs, features), None: infinite
-    rng: np.random.Generator = None,  # for halves of the trials and units of groups
-    noise: ArrayLike = 0.0,  # variance of the noise of one trial, of each entry
+    trials, center, labels=(None, None), population=(None, None), rng=None, noise=0.0
 ) -> Curve:
-    "The curve of an operator, from as small a ridge as the matrix resolves."
+    """The curve of an operator, from as small a ridge as the matrix resolves. Labels and
+    populations are of rows and of columns, noise is the variance of one trial's."""
     terms = _terms(trials, center, labels, population, noise, check_random_state(rng))
     units = math.prod(n for n, _ in terms[0][1].sizes.values())
     sample = terms[0][1].values / units
@@ -221,12 +217,9 @@ def _tail_nodes(nodes):
     return nodes[0] - h * np.arange(math.ceil(TAIL / h), 0, -1)
 
 
-def continued(
-    curve: Curve,  # of an operator
-    d: np.ndarray,  # its dimensions, (K,) or (K, units)
-    rate: Callable = lambda r: np.clip(r, SLOWEST, 1),  # how fast the slope falls
-) -> np.ndarray:  # with those below the resolution before them
-    "A curve continued to smaller ridges, where its slope falls to zero {eq}`eq-tail`."
+def continued(curve: Curve, d: np.ndarray, rate=lambda r: np.clip(r, SLOWEST, 1)):
+    """Dimensions, (K,) or (K, units), with those below the resolution before them, where
+    the slope falls to zero at a rate {eq}`eq-tail`."""
     h, along = curve.nodes[1] - curve.nodes[0], (-1, *[1] * (d.ndim - 1))
     m = min(max(1, round(SPAN / h)), (len(d) - 1) // 2)
     seen = d[: 2 * m + 1] + curve.bias[: 2 * m + 1].reshape(along)
@@ -240,12 +233,9 @@ def continued(
     return np.concatenate([d[0] * np.exp(growth), d])
 
 # %% ../../nbs/42_functions.ipynb #42f00024
-def stieltjes_weights(
-    f: Callable,  # of eigenvalues, elementwise; zero at zero
-    nodes: np.ndarray,  # logarithms of ridges, (K,)
-    top: float,  # largest eigenvalue
-) -> tuple:  # (weights of K dimensions and the trace (K + 1,); largest relative error)
-    "Weights with which dimensions add up to the sum of f over the eigenvalues."
+def stieltjes_weights(f: Callable, nodes: np.ndarray, top: float) -> tuple:
+    """Weights with which dimensions at K ridges, and the trace, add up to the sum of f
+    over eigenvalues up to `top`; and their largest relative error."""
     s = np.exp(np.linspace(nodes[0] + TAIL / 4, math.log(top), 400))
     size = abs(f(s)).max() or 1.0
     y = f(s) / size

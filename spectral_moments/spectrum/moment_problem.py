@@ -264,14 +264,10 @@ def upper_end(m: np.ndarray, stderr: np.ndarray) -> float:
 ENTROPY_WEIGHT, LEAST_ERROR = 0.1, 1e-4
 
 
-def maximum_entropy(
-    m: np.ndarray,  # feasible moments, shape (k,)
-    error: np.ndarray,  # their standard errors
-    generators: np.ndarray,  # moments of a unit at each point of the grid, (k, G)
-    root: np.ndarray,  # Cholesky factor of the correlation of the moments, (k, k)
-    width: np.ndarray,  # share of each point in an even spread, (G,)
-) -> np.ndarray:  # how much lies at each point, (G,)
-    "The measure of largest relative entropy that nearly has these moments."
+def maximum_entropy(m, error, generators, root, width) -> np.ndarray:
+    """The measure of largest relative entropy, (G,), that nearly has moments m, with these
+    errors and this root of their correlation; a unit at a point has the moments
+    `generators`, (k, G), and an even spread the shares `width`."""
     error = np.maximum(error, LEAST_ERROR * m)
     A, y = (
         np.linalg.solve(root, generators / error[:, None]),
@@ -415,15 +411,9 @@ def spectral_measure(
     return upper * t, p / p.sum()
 
 # %% ../../nbs/33_moment_problem.ipynb #82fd6661
-def recovery_bound(
-    moment_errors: ArrayLike,  # |estimate - m(n)| or its mean, for n = 1..k
-    count: int,  # number d of eigenvalues
-    *,
-    upper: float,  # upper bound b on the eigenvalues
-    n_grid: int = 500,  # number G of grid points
-) -> float:
-    "The bound on the total absolute error of the recovered eigenvalues."
-    errors = np.asarray(moment_errors, dtype=float)
+def recovery_bound(errors, count: int, *, upper: float, n_grid: int = 500) -> float:
+    "Bound on the total error of `count` recovered eigenvalues, by errors of the moments."
+    errors = np.asarray(errors, dtype=float)
     k, d = len(errors), check_count(count, "count")
     E = (errors / upper ** np.arange(1, k + 1)).sum() / d
     amplified = (1 / 2 + np.pi / (2 * (k + 1))) * (1 + np.sqrt(2)) ** k

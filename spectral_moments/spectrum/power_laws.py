@@ -59,15 +59,9 @@ def shared_parts(m: np.ndarray, n: np.ndarray, P: int, Q: int) -> np.ndarray:
     return np.multiply.outer(n, n) * parts / np.arange(1, size)[:, None, None]
 
 # %% ../../nbs/13_exponents.ipynb #445c1ded
-def law_covariance(
-    law: Callable,  # (theta, n) -> log m(n)
-    theta: tuple,  # parameters; the last is the log scale
-    n: np.ndarray,  # orders, shape (k,)
-    m1: float,  # estimate of m(1)
-    shape: tuple,  # (T, P, Q): trials, inputs, features
-    sides: tuple,  # its standard errors due to the inputs and to the features
-) -> tuple[np.ndarray, np.ndarray]:  # (V, J), each of shape (k, k)
-    "Relative covariance of the moments of a law, and what a jackknife makes of it."
+def law_covariance(law: Callable, theta, n: np.ndarray, m1: float, shape, sides) -> tuple:
+    """Relative covariance V of the moments of orders n of a law, (theta, n) -> log m(n),
+    and J, what a jackknife makes of it; m1 has standard errors due to both sides."""
     (*theta, scale), (T, *sizes) = theta, shape
     law, (v, *sides) = partial(law, [*theta, 0.0]), np.array([m1, *sides]) / np.exp(scale)
     rest, v = np.exp(law(np.arange(2, 2 * max(n) + 1))), max(v, 0.0)
