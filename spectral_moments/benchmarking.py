@@ -88,12 +88,9 @@ def compare_estimators(
     """
     if not isinstance(estimators, dict):
         if isinstance(estimators, str) or set(estimators) - COMPARED.keys():
-            known = (
-                f"a list of names from {', '.join(COMPARED)}, or a dictionary of functions"
-            )
-            raise ArgumentError(
-                "estimators", f"estimators = {estimators!r} must be {known}"
-            )
+            known = f"names from {', '.join(COMPARED)}, or a dictionary of functions"
+            problem = f"estimators = {estimators!r} must be a list of {known}"
+            raise ArgumentError("estimators", problem)
         estimators = {name: COMPARED[name] for name in estimators}
     count = check_count(repetitions, "repetitions", least=2)
     rng, rows = check_random_state(random_state), []

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['SCHEMA', 'WAYS', 'CONSERVATIVE', 'FAINT', 'EstimateWarning', 'warn_all', 'finite_or_none', 'check_level',
            'text_table', 'html_table', 'Records', 'recorded', 'joined_axes', 'renamed_axes', 'Quantity', 'power_words',
-           'Forecast', 'Estimate', 'values_in_units', 'answer', 'from_moments', 'new_axes', 'holm', 'Comparison',
-           'compare']
+           'Forecast', 'Estimate', 'values_in_units', 'answer', 'from_moments', 'new_axes', 'rank_axes', 'holm',
+           'Comparison', 'compare']
 
 # %% ../nbs/92_results.ipynb #2b0b14e3
 import itertools
@@ -339,12 +339,16 @@ class _Worded(Records):
 class _Tabled(_Worded):
     "Its table: printed, stored, drawn."
 
+    def _numbers(self):
+        "Values, errors and ends of the intervals, arrays over words by name."
+        low, high = self.interval()
+        return dict(values=self.values, stderr=self.stderr, low95=low, high95=high)
+
     def records(self):
         "One row for each word."
-        low, high = self.interval()
-        columns = dict(n=self.orders, value=self.values, stderr=self.stderr)
-        columns |= dict(low95=low, high95=high, method=self.methods, usable=self.usable)
-        return [dict(zip(columns, row)) for row in zip(*columns.values())]
+        columns = self.orders, *self._numbers().values(), self.methods, self.usable
+        names = ("n", "value", "stderr", "low95", "high95", "method", "usable")
+        return [dict(zip(names, row)) for row in zip(*columns)]
 
     def to_frame(self):  # pandas data frame, one row for each order
         "The table as a data frame."
@@ -352,15 +356,13 @@ class _Tabled(_Worded):
 
     def to_dict(self):
         "Everything as numbers, strings and lists, ready for JSON; None where unknown."
-        low, high = self.interval()
-        arrays = dict(values=self.values, stderr=self.stderr, low95=low, high95=high)
         known = len(self.values) > 1 and len(self.shapes) == 1
         return {
             "schema": SCHEMA,
             "version": __version__,
             "orders": self.orders.tolist(),
             "words": [list(word) for word in self.words],
-            **{name: finite_or_none(x) for name, x in arrays.items()},
+            **{name: finite_or_none(x) for name, x in self._numbers().items()},
             "parts": {name: finite_or_none(x) for name, x in self.parts.items()},
             "dimension": self.dimension().to_dict() if known else None,
             "methods": list(self.methods),
@@ -372,11 +374,10 @@ class _Tabled(_Worded):
 
     def _rows(self):
         "Header and rows of the table."
-        low, high = self.interval()
-        columns = {"estimate": self.values, "std. error": self.stderr}
+        columns = dict(zip(("estimate", "std. error"), self._numbers().values()))
         if "probes" in self.parts:
             columns["of which probes"] = self.parts["probes"]
-        columns.update({"95% low": low, "95% high": high})
+        columns |= dict(zip(("95% low", "95% high"), self.interval()))
         yield "n" if len(self.shapes) == 1 else "word", *columns, "method", ""
         for i, word in enumerate(self.words):
             flag = "" if self.usable[i] or math.isnan(self.stderr[i]) else "not usable"
@@ -666,6 +667,16 @@ def new_axes():
         remedy = "plotting needs matplotlib; pip install 'spectral_moments[plot]'"
         raise ImportError(remedy) from None
     return plt.subplots()[1]
+
+
+def rank_axes(ax, values, band=None, **style):
+    "Eigenvalues against rank on these axes, or new ones, with a band; the axes."
+    ax, rank = new_axes() if ax is None else ax, np.arange(1, len(values) + 1)
+    (drawn,) = ax.plot(rank, np.where(values > 0, values, np.nan), **style)
+    if band is not None:
+        ax.fill_between(rank, *band, color=drawn.get_color(), alpha=0.2, lw=0)
+    ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
+    return ax
 
 # %% ../nbs/92_results.ipynb #f2a383c5
 def holm(p) -> np.ndarray:

@@ -22,7 +22,7 @@ from spectral_moments.results import (
     Records,
     check_level,
     from_moments,
-    new_axes,
+    rank_axes,
     recorded,
 )
 
@@ -344,15 +344,9 @@ class Spectrum(Records):
         **style,  # properties of the line, for instance label and color
     ):  # the axes
         "Eigenvalues against rank, with the band of all spectra that fit the moments."
-        ax, rank = new_axes() if ax is None else ax, np.arange(1, count + 1)
         style = {"marker": "o", "markersize": 3, "label": "feasible", **style}
-        found = self.eigenvalues(count)
-        (drawn,) = ax.plot(rank, np.where(found > 0, found, np.nan), **style)
-        if level is not None:
-            low, high = eigenvalue_bounds(self.est, count, level=level)
-            ax.fill_between(rank, low, high, color=drawn.get_color(), alpha=0.15, lw=0)
-        ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
-        return ax
+        band = None if level is None else eigenvalue_bounds(self.est, count, level=level)
+        return rank_axes(ax, self.eigenvalues(count), band, **style)
 
 # %% ../../nbs/33_moment_problem.ipynb #2b244499
 def _order_weights(weights, est, scale):

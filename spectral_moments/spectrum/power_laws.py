@@ -19,7 +19,7 @@ from scipy.special import chdtrc, chdtri, chndtr, ndtri, zeta
 
 from ..checks import ArgumentError, check_count
 from ..diagnostics import law_notes
-from ..results import Estimate, Records, check_level, new_axes
+from ..results import Estimate, Records, check_level, rank_axes
 from .local import cvpca
 from .moment_problem import moments_and_covariance
 
@@ -252,21 +252,17 @@ class _FitTold(Records):
         **style,  # properties of the line, for instance label and color
     ):  # the axes
         "The fitted spectrum against rank, with the band of its parameters."
-        ax = new_axes() if ax is None else ax
-        rank, log = np.arange(1, count + 1), np.log(self.eigenvalues(count))
-        (drawn,) = ax.plot(rank, np.exp(log), **{"label": f"{self.law} law", **style})
+        rank, values, band = np.arange(1, count + 1), self.eigenvalues(count), None
         if self.law != "broken":
             steps = -np.log(rank) if self.law == "power" else 1.0 - rank
             J = np.stack([steps, np.ones(count)], axis=1)
             error = np.sqrt(((J @ self.covariance) * J).sum(axis=1))
-            step = ndtri((1 + check_level(level)) / 2) * error
-            band = np.exp(log - step), np.exp(log + step)
-            ax.fill_between(rank, *band, color=drawn.get_color(), alpha=0.2, lw=0)
+            factor = np.exp(ndtri((1 + check_level(level)) / 2) * error)
+            band = values / factor, values * factor
+        ax = rank_axes(ax, values, band, **{"label": f"{self.law} law", **style})
         if trials is not None:
-            seen = cvpca(trials, count)
             points = dict(ls="none", marker="o", ms=3, color="#CC79A7", label="cvPCA")
-            ax.plot(rank[: len(seen)], np.where(seen > 0, seen, np.nan), **points)
-        ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
+            rank_axes(ax, cvpca(trials, count), **points)
         return ax
 
 # %% ../../nbs/13_exponents.ipynb #41e11d3d
