@@ -237,11 +237,11 @@ def _options(arguments):
 
 
 @contextlib.contextmanager
-def _told(what):
+def _told(what, kinds=OSError):
     "Say what failed, and why."
     try:
         yield
-    except Exception as error:
+    except kinds as error:
         reason = getattr(error, "strerror", None) or error
         raise ValueError(f"{what} ({reason})") from None
 
@@ -251,7 +251,7 @@ def _listed(path, name):
     if Path(path).suffix.lower() == ".npy":
         array = sm.load_matrix(path)
         return array.reshape(-1) if max(array.shape, default=0) == array.size else array
-    with _told(f"{path}: the {name} cannot be read"):
+    with _told(f"{path}: the {name} cannot be read", (OSError, ValueError)):
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
         kind = float if name.endswith("weights") else str
         return [kind(line.strip()) for line in lines if line.strip()]
@@ -604,7 +604,7 @@ def _plot(result, data, arguments):
     from spectral_moments.io.files import atomic_write
 
     path = Path(arguments.plot)
-    with _told(f"{path}: the plot could not be drawn"):
+    with _told(f"{path}: the plot could not be drawn", Exception):
         ax = Figure(figsize=(5, 3.6), layout="constrained").subplots()
         if arguments.dimension and data and min(data.values.shape[-2:]) >= 40:
             options = dict(center=arguments.center, random_state=arguments.random_state)
@@ -690,8 +690,11 @@ def _answer(argv):
     arguments = make_parser().parse_args(argv)
     try:
         return arguments.run(arguments) or 0
-    except (MemoryError, ValueError, TypeError, OSError, ImportError) as error:
-        _complain(_reason(error, arguments) or "needs more memory than there is")
+    except MemoryError as error:
+        _complain(str(error) or "needs more memory than there is")
+        return 2
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        _complain(_reason(error, arguments))
         return 2
     except _Unwritten as error:
         _complain(error)
