@@ -24,10 +24,10 @@ ESTIMATORS = {name: f for name, f in COMPARED.items() if name != "all_cycles"}
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
 
 
-def node(expression):
-    "Value of an expression in the formulas `c` of the page, as JSON."
-    code = f"const c = require({json.dumps(str(SCRIPT))});"
-    code += f"console.log(JSON.stringify({expression}))"
+def node(expression, script=SCRIPT, prelude="const plain = null;"):
+    "Value of an expression in the formulas `c` of a page, as JSON."
+    code = f"const c = require({json.dumps(str(script))}); {prelude}"
+    code += f"console.log(JSON.stringify({expression}, plain))"
     done = subprocess.run(["node", "-e", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

@@ -4,9 +4,9 @@ The formulas run under node, the page in a headless Chromium; each half is skipp
 program is not installed.
 """
 
+import functools
 import io
 import json
-import subprocess
 
 import numpy as np
 import pytest
@@ -14,27 +14,21 @@ from conftest import ROOT
 from scipy.special import stdtrit
 from test_cycles_page import assert_whole, find, narrow, needs_node
 from test_cycles_page import browser as browser
+from test_cycles_page import node as formulas
 
 import spectral_moments as sm
 from spectral_moments.processes import Linear
 
 SCRIPT = ROOT / "_static/your_matrix.js"
-PRELUDE = f"""
-const c = require({json.dumps(str(SCRIPT))}), files = require("fs");
+PRELUDE = """
+const files = require("fs");
 const bytes = (name) => Uint8Array.from(files.readFileSync(name)).buffer;
-const words = (f) => {{ try {{ return f(); }} catch (e) {{
-  if (!(e instanceof c.Refused)) throw e; return e.message; }} }};
+const words = (f) => { try { return f(); } catch (e) {
+  if (!(e instanceof c.Refused)) throw e; return e.message; } };
 const plain = (key, v) => typeof v === "number" && !Number.isFinite(v) ? String(v) :
   v instanceof Float64Array ? Array.from(v) : v;
 """
-
-
-def node(expression):
-    "Value of an expression in the formulas `c` of the page."
-    code = f"{PRELUDE}console.log(JSON.stringify({expression}, plain))"
-    done = subprocess.run(["node", "-e", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+node = functools.partial(formulas, script=SCRIPT, prelude=PRELUDE)
 
 
 def saved(tmp_path, contents):
@@ -44,6 +38,12 @@ def saved(tmp_path, contents):
         names.append(str(tmp_path / f"file{k}"))
         (tmp_path / f"file{k}").write_bytes(content)
     return json.dumps(names)
+
+
+def measured(tmp_path, matrices):
+    "What the page finds of some matrices."
+    files = saved(tmp_path, map(npy, matrices))
+    return node(f"{files}.map((name) => c.dimension(c.readBytes(bytes(name))))")
 
 
 def npy(array):
@@ -87,8 +87,7 @@ def test_numbers_are_those_of_the_library(tmp_path):
     given = [matrix(*shape) for shape in SHAPES]
     given += [np.random.default_rng(k).normal(size=(20, 30)) for k in range(4)]  # no limit
     given += [given[1] + 1e4]
-    files = saved(tmp_path, map(npy, given))
-    found = node(f"{files}.map((name) => c.dimension(c.readBytes(bytes(name))))")
+    found = measured(tmp_path, given)
     for phi, numbers in zip(given, found, strict=True):
         rtol = 1e-6 if abs(phi.mean()) > 1e3 else 1e-9
         compare(numbers, phi, rtol=rtol)
@@ -99,9 +98,7 @@ def test_numbers_are_those_of_the_library(tmp_path):
 @needs_node
 def test_deletions_where_the_library_takes_the_derivative(tmp_path):
     phi = matrix(100, 2000)
-    files = saved(tmp_path, [npy(phi)])
-    found = node(f"{files}.map((name) => c.dimension(c.readBytes(bytes(name))))")
-    compare(found[0], phi, rtol=5e-3)
+    compare(measured(tmp_path, [phi])[0], phi, rtol=5e-3)
 
 
 @needs_node
@@ -115,9 +112,7 @@ def test_quantiles_of_student():
 @needs_node
 def test_no_unit_matters(tmp_path):
     phi = matrix(12, 9)
-    files = saved(tmp_path, map(npy, [phi, 1e200 * phi, 1e-200 * phi]))
-    found = node(f"{files}.map((name) => c.dimension(c.readBytes(bytes(name))))")
-    for numbers in found:
+    for numbers in measured(tmp_path, [phi, 1e200 * phi, 1e-200 * phi]):
         compare(numbers, phi)
 
 

@@ -21,13 +21,8 @@ from numpy.typing import ArrayLike
 from ..results import html_table
 
 # %% ../../nbs/45_pages.ipynb #44rb1bc2
-def number(
-    x,  # of any kind; text stays as it is
-    digits: int = 3,  # that matter
-    *,
-    trim: bool = False,  # whether zeros at the end go: 5 and not 5.00
-) -> str:
-    "A number as people write it."
+def number(x, digits: int = 3, *, trim: bool = False) -> str:
+    "A number as people write it; text stays, and `trim` takes zeros away: 5 and not 5.00."
     if isinstance(x, (str, bool, int)) or not math.isfinite(x):
         x = x if isinstance(x, str) else str(x)
         return {"nan": "–", "inf": "∞", "-inf": "−∞"}.get(x, x)
