@@ -129,7 +129,7 @@ SIZES = (25, 50, 100, 200, 400)  # numbers of neurons seen
 
 def dimensions_seen(phi, estimators, *, sizes=SIZES, repetitions=40, seed=0) -> dict:
     """First two moments by each estimator, a function of a matrix under a key of `STYLE`,
-    of random subsets of the columns: by the same keys, a list over sizes of (subsets, 2)."""
+    of random subsets of the columns: by the same keys, a list over sizes (subsets, 2)."""
     rng, Q = np.random.default_rng(seed), phi.shape[1]
     some = lambda size: range(repetitions if size < Q else 1)
     parts = [[phi[:, rng.permutation(Q)[:size]] for _ in some(size)] for size in sizes]

@@ -69,7 +69,7 @@ class Process:
         return self._draw(check_count(P, "P"), check_count(Q, "Q"), rng)
 
     def eigenvalues(self, count: int = None) -> np.ndarray:  # how many; None: all
-        "The largest of the operator, with multiplicity, falling; zeros beyond their end."
+        "The largest, with multiplicity, in decreasing order; zeros beyond their end."
         count = None if count is None else check_count(count, "count")
         values = self._spectrum(count)[:count]
         return np.pad(values, (0, 0 if count is None else count - len(values)))

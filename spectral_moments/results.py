@@ -240,7 +240,7 @@ class Quantity(_Said):
         return float(abs(self.scale.slope(self.at)) * self.error)
 
     def interval(self, level: float = 0.95):  # nominal coverage -> (low, high)
-        "Interval, nearly symmetric on the scale; infinite is an end that nothing tells."
+        "Interval, nearly symmetric on the scale; infinite where the data tell no end."
         shape = [x[0] for x in errors.error_shape(self.axes)] if self.axes else []
         down, up = errors.quantiles(check_level(level), *shape)
         low, high = self.at - down * self.error, self.at + up * self.error

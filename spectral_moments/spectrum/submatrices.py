@@ -158,7 +158,7 @@ class SubsampleCheck(_RatioTable):
         spread = lambda x: x.std(axis=0, ddof=1) if len(x) > 1 else x.sum(axis=0) * np.nan
         return mean, np.array([spread(x) / math.sqrt(max(len(x), 1)) for x in parts])
 
-    def p_value(self, name: str) -> float:  # of an estimator -> NaN of all submatrices
+    def p_value(self, name: str) -> float:  # of an estimator -> NaN if all were taken
         "Does any size and order differ from the whole? For all of these tests at once."
         mean, error = self.ratios(name)
         count = np.array([[len(x) - 1] for x in self.values[name]])
