@@ -27,6 +27,7 @@ from spectral_moments.io.command_line import main
 
 PHI = Linear(3).sample(20, 25, random_state=1)
 MANY = Linear(5).sample(3000, 12, random_state=2)
+LABELS = np.repeat(np.arange(10), 2)
 QUIET = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 
 
@@ -181,6 +182,7 @@ def bad():
     arrays = dict(small=PHI[:4], trials=np.stack([PHI, PHI]), line=PHI[0])
     arrays |= dict(objects=np.array([{}], dtype=object), words=np.array([["a"]]))
     arrays |= dict(complex=1j * PHI, holes=np.full((7, 8), np.nan))
+    arrays |= dict(seven=MANY[:7], five=MANY[:5], g=LABELS, h=LABELS[:, None])
     for name, array in arrays.items():
         np.save(f"{name}.npy", array)
     np.savez("empty.npz")
@@ -202,59 +204,77 @@ def bad():
         "words.csv": b"1,2\n3,x\n",
         "header.csv": b"0,1,2\n5,6,7\n8,9,5\n",
         "index.csv": b",a,b\n0,5,6\n1,8,9\n",
+        "g.txt": "".join(f"movie {x}\n" for x in LABELS).encode() + b"\n",
+        "five.txt": b"1\n2\n3\n4\n5\n" * 5,
+        "w.txt": "".join(f"{i}\n" for i in range(1, 21)).encode(),
+        "bytes.txt": b"\xff\xfe\xfa",
     }.items():
         Path(name).write_bytes(content)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["phi.xls"], "unknown ending"),
-        (["cut.npy"], "cut.npy"),
-        (["objects.npy"], "not a plain .npy"),
-        (["broken.npz"], "broken.npz"),
-        (["broken.mat"], "Matlab"),
-        (["words.csv"], "'x' in line 2 is not a number; is ',' the separator? Is"),
-        (["rows.csv"], "is ',' the separator? Is the first line or column names? Options"),
-        (["semicolons.csv"], "'1;2;3;4;5;6;7;8;9;0;...' in line 2 is not a number; is ','"),
-        (["commas.csv"], "'5;2' in line 1 is not a number; is ','"),
-        (["long.csv"], "long.csv: cannot be read"),
-        (["archive.npy"], "archive.npy: is an archive"),
-        (["single.npz"], "single.npz: cannot be read (File is not a zip"),
-        (["empty.npz"], "empty.npz: holds no arrays"),
-        (["two.mat"], "two.mat: pass --key with one of a, b"),
-        (["phi.npy", "--key", "a"], "leave out --key"),
-        (["phi.npy", "--no-header"], "is no text table; leave out --header"),
-        (["phi.npy", "--trials"], "(20, 25), and is one matrix; leave out --trials"),
-        (["line.npy"], "line.npy: has an array of shape (25,), and must have two axes"),
-        (["line.npy", "line.npy", "--trials"], "must have two axes"),
-        (["trials.npy", "trials.npy", "--trials"], "must have two axes"),
-        (["trials.npy", "trials.npy", "--shards"], "must have two axes"),
-        (["phi.npy", "phi.npy"], "pass --shards if they are parts of the inputs"),
-        (["no-*.npy"], "no-*.npy: no file fits this pattern"),
-        (["phi.npy", "line.csv", "--shards"], "parts have shapes (2, 2), (20, 25)"),
-        (["phi.npy", "--groups-key", "a"], "holds no labels of rows; leave out --groups-"),
-        (["complex.npy"], "complex.npy: the array is complex"),
-        (["words.npy"], "words.npy: has an array of <U1, not of numbers"),
-        (["holes.npy"], "holes.npy: the array has only NaN entries"),
-        (["phi.npy", "--seed", "-1"], "phi.npy: --seed = -1 is too small"),
-        (["two.npz"], "two.npz: pass --key with one of a, b"),
-        (["header.csv"], "looks like a header; pass --header or --no-header"),
-        (["index.csv"], "pass --index to leave it out, or --no-index to keep it"),
-        (["two.npz", "--key", "c"], "has no array 'c', only a, b"),
-        (["trials.npy"], "--trials are a first of three"),
-        (["phi.npy", "small.npy", "--trials"], "different shapes"),
-        (["small.npy", "--n-max", "6"], "small.npy: --n-max = 6 exceeds"),
-        (["phi.npy", "--method", "best"], "method = 'best'"),
-    ],
-)
-def test_errors(bad, arguments, message, capsys):
-    assert main(["estimate", *arguments]) == 2
-    captured = capsys.readouterr()
-    assert message in captured.err
-    assert captured.err.count("\n") == 1 and captured.out == ""
-    named = sum(captured.err.count(name) for name in {*arguments} if "." in name)
-    assert named <= len(arguments)
+REFUSED = {  # call: what is said
+    "phi.xls": "unknown ending",
+    "cut.npy": "cut.npy",
+    "objects.npy": "not a plain .npy",
+    "broken.npz": "broken.npz",
+    "broken.mat": "Matlab",
+    "words.csv": "'x' in line 2 is not a number; is ',' the separator? Is",
+    "rows.csv": "is ',' the separator? Is the first line or column names? Options",
+    "semicolons.csv": "'1;2;3;4;5;6;7;8;9;0;...' in line 2 is not a number; is ','",
+    "commas.csv": "'5;2' in line 1 is not a number; is ','",
+    "long.csv": "long.csv: cannot be read",
+    "archive.npy": "archive.npy: is an archive",
+    "single.npz": "single.npz: cannot be read (File is not a zip",
+    "empty.npz": "empty.npz: holds no arrays",
+    "two.mat": "two.mat: pass --key with one of a, b",
+    "phi.npy --key a": "leave out --key",
+    "phi.npy --no-header": "is no text table; leave out --header",
+    "phi.npy --trials": "(20, 25), and is one matrix; leave out --trials",
+    "line.npy": "line.npy: has an array of shape (25,), and must have two axes",
+    "line.npy line.npy --trials": "must have two axes",
+    "trials.npy trials.npy --trials": "must have two axes",
+    "trials.npy trials.npy --shards": "must have two axes",
+    "phi.npy phi.npy": "pass --shards if they are parts of the inputs",
+    "no-*.npy": "no-*.npy: no file fits this pattern",
+    "phi.npy line.csv --shards": "parts have shapes (2, 2), (20, 25)",
+    "phi.npy --groups-key a": "holds no labels of rows; leave out --groups-",
+    "complex.npy": "complex.npy: the array is complex",
+    "words.npy": "words.npy: has an array of <U1, not of numbers",
+    "holes.npy": "holes.npy: the array has only NaN entries",
+    "phi.npy --seed -1": "phi.npy: --seed = -1 is too small",
+    "two.npz": "two.npz: pass --key with one of a, b",
+    "header.csv": "looks like a header; pass --header or --no-header",
+    "index.csv": "pass --index to leave it out, or --no-index to keep it",
+    "two.npz --key c": "has no array 'c', only a, b",
+    "trials.npy": "--trials are a first of three",
+    "phi.npy small.npy --trials": "different shapes",
+    "small.npy --n-max 6": "small.npy: --n-max = 6 exceeds",
+    "phi.npy --method best": "method = 'best'",
+    "phi.npy --population 5 inf": "--population of inputs = 5 is smaller than the 20",
+    "phi.npy --groups five.txt": ": --groups has shape (25,); it must hold 20 labels",
+    "phi.npy --column-groups g.txt": ": --column-groups has shape (20,); it must hold 25",
+    "phi.npy --groups bytes.txt": "bytes.txt: the groups",
+    "phi.npy --groups no.txt": "no.txt: the groups",
+    "phi.npy --groups no.npy": "no.npy: no such file",
+    "phi.npy --weights g.txt": "g.txt: the row_weights",
+    "phi.npy --method increasing --jobs 0": "--jobs = 0 is too small",
+    "phi.npy --checkpoint x": "--checkpoint belongs",
+    "many.npy --stream --population inf all": "--stream: leave out --population",
+    "many.npy --stream --method naive": "--stream: leave out --method",
+    "many.npy seven.npy --stream --trials": "files have different shapes",
+    "trials.npy --stream": "--trials are a first of three",
+    "no.npy --stream": "no.npy: no such file",
+    "seven.npy --stream --n-max 4": "seven.npy: --n-max = 4; a stream has orders",
+    "five.npy --stream": "five.npy: the stream has 5 distinct rows",
+}
+
+
+@pytest.mark.parametrize("call", REFUSED)
+def test_errors(bad, call, capsys):
+    arguments = call.split()
+    said = reason(capsys, *arguments)
+    assert REFUSED[call] in said
+    assert sum(said.count(name) for name in {*arguments} if "." in name) <= len(arguments)
 
 
 def test_labels_are_of_one_kind(capsys):
@@ -282,8 +302,11 @@ def test_parser(capsys):
             main(arguments)
         said = capsys.readouterr().out
         assert message in " ".join(said.split())
-    with pytest.raises(SystemExit, match="2"):
-        main([])
+    wrong = lambda size: ["estimate", "phi.npy", "--population", size, "all"]
+    for arguments in ([], *map(wrong, ("x", "0", "-3", "1.5"))):
+        with pytest.raises(SystemExit, match="2"):
+            main(arguments)
+    assert "neither a number, 'all' nor 'inf'" in capsys.readouterr().err
 
 
 # --- standard input, streams, populations, groups -----------------------------------------
@@ -338,54 +361,30 @@ def test_standard_input(capsys, monkeypatch):
     assert "standard input: is closed" in reason(capsys, "-")
 
 
-@QUIET
-def test_population(capsys):
-    named = {("inf", "all"): (None, 25), ("ALL", "INF"): (20, None)}
-    named |= {("100", "40"): (100, 40), ("all", "all"): (20, 25)}
-    for given, population in named.items():
-        found = answer(
-            capsys, "phi.npy", "--n-max", 3, "--no-center", "--population", *given
-        )
-        expected = estimate(PHI, 3, center=False, population=population).values
-        np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
-    np.testing.assert_allclose(found["values"], naive(PHI, 3), rtol=1e-12)
-    small = reason(capsys, "phi.npy", "--n-max", 3, "--population", "5", "inf")
-    assert "phi.npy: --population of inputs = 5 is smaller than the 20" in small
-    for wrong in ("x", "0", "-3", "1.5"):
-        with pytest.raises(SystemExit, match="2"):
-            main(["estimate", "phi.npy", "--population", wrong, "all"])
-    assert "neither a number, 'all' nor 'inf'" in capsys.readouterr().err
+FLAGS = {  # of the command: options of the library
+    "--population inf all --no-center": dict(population=(None, 25), center=False),
+    "--population ALL INF": dict(population=(20, None)),
+    "--population 100 40": dict(population=(100, 40)),
+    "--population all all --no-center": dict(population=(20, 25), center=False),
+    "--groups g.npy": dict(groups=LABELS),
+    "--groups h.npy": dict(groups=LABELS),
+    "--groups g.txt": dict(groups=LABELS),
+    "--column-groups five.txt": dict(column_groups=[1, 2, 3, 4, 5] * 5),
+    "--weights w.txt": dict(row_weights=np.arange(1, 21)),
+    "--method increasing --jobs 1 --seed 2": dict(method="increasing", random_state=2),
+    "--method increasing --jobs 2 --seed 2": dict(method="increasing", random_state=2),
+}
 
 
 @QUIET
-def test_groups(capsys):
-    labels = np.repeat(np.arange(10), 2)
-    np.save("g.npy", labels)
-    np.save("h.npy", labels[:, None])
-    Path("g.txt").write_text("".join(f"movie {x}\n" for x in labels) + "\n")
-    expected = estimate(PHI, 3, groups=labels, random_state=0).values
-    for name in ("g.npy", "h.npy", "g.txt"):
-        found = answer(capsys, "phi.npy", "--n-max", 3, "--groups", name)
-        np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
-        assert found["settings"]["center"] and found["settings"]["groups"]
-    Path("five.txt").write_text("1\n2\n3\n4\n5\n" * 5)
-    found = answer(capsys, "phi.npy", "--n-max", 3, "--column-groups", "five.txt")
-    expected = estimate(PHI, 3, column_groups=[1, 2, 3, 4, 5] * 5, random_state=0).values
-    np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
-    Path("bytes.txt").write_bytes(b"\xff\xfe\xfa")
-    for flag, name, words in [
-        ("--groups", "five.txt", ": --groups has shape (25,); it must hold 20 labels"),
-        ("--column-groups", "g.txt", ": --column-groups has shape (20,); it must hold 25"),
-        ("--groups", "bytes.txt", "bytes.txt: the groups"),
-        ("--groups", "no.txt", "no.txt: the groups"),
-        ("--groups", "no.npy", "no.npy: no such file"),
-        ("--weights", "g.txt", "g.txt: the row_weights"),
-    ]:
-        assert words in reason(capsys, "phi.npy", flag, name)
-    Path("w.txt").write_text("".join(f"{i + 1}\n" for i in range(20)))
-    found = answer(capsys, "phi.npy", "--n-max", 2, "--weights", "w.txt")
-    expected = estimate(PHI, 2, row_weights=np.arange(1, 21), random_state=0).values
-    np.testing.assert_allclose(found["values"], expected, rtol=1e-12)
+@pytest.mark.parametrize("flags", FLAGS)
+def test_flags_are_options(bad, flags, capsys):
+    found = answer(capsys, "phi.npy", "--n-max", 3, *flags.split())
+    expected = estimate(PHI, 3, **FLAGS[flags])
+    np.testing.assert_allclose(found["values"], expected.values, rtol=1e-12)
+    assert found["settings"] == json.loads(json.dumps(expected.settings))
+    if "all all" in flags:
+        np.testing.assert_allclose(found["values"], naive(PHI, 3), rtol=1e-12)
 
 
 @QUIET
@@ -417,19 +416,6 @@ def test_stream(capsys, monkeypatch):
     np.save("t.npy", np.stack([MANY, MANY]))
     assert answer(capsys, "t.npy", *trials) == two
     assert two["shapes"]["phi"] == [2, 3000, 12]
-    np.save("b.npy", MANY[:7])
-    np.save("c.npy", MANY[:5])
-    for arguments, words in [
-        ([path, "--population", "inf", "all"], "--stream: leave out --population"),
-        ([path, "--method", "naive"], "--stream: leave out --method"),
-        ([path, "b.npy", "--trials"], "files have different shapes"),
-        (["t.npy"], "--trials are a first of three"),
-        (["no.npy"], "no.npy: no such file"),
-        (["b.npy", "--n-max", "4"], "b.npy: --n-max = 4; a stream has orders"),
-        (["c.npy"], "c.npy: the stream has 5 distinct rows"),
-    ]:
-        assert words in reason(capsys, "--stream", *arguments)
-    assert "--checkpoint belongs" in reason(capsys, path, "--checkpoint", "x")
 
 
 def test_a_stream_goes_on_from_its_checkpoint(capsys, monkeypatch):
@@ -638,13 +624,6 @@ def test_a_stream_takes_the_memory_of_a_batch(capsys):
     call = ["estimate", "a.npy", "--n-max", "2", "--stream"]
     assert peak_memory(main, call) < 24e6
     assert "400000 inputs" in capsys.readouterr().out
-
-
-def test_jobs(capsys):
-    call = ("phi.npy", "--method", "increasing", "--n-max", 3)
-    one, two = (answer(capsys, *call, "--jobs", jobs) for jobs in (1, 2))
-    np.testing.assert_allclose(one["values"], two["values"], rtol=1e-12)
-    assert "--jobs = 0 is too small" in reason(capsys, *call, "--jobs", 0)
 
 
 # --- the page of recipes ------------------------------------------------------------------
