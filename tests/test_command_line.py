@@ -292,6 +292,8 @@ def test_parser(capsys):
         assert main(call) == 2
         said = capsys.readouterr().err
         assert said.startswith(f"spectral-moments: {option} = {value} is too small")
+    odd = reason(capsys, "rbf", "o.npy", "--scale=-1", command="simulate")
+    assert "--scale is not positive definite" in odd
     assert not written()
     for arguments, message in [
         (["--version"], f"spectral-moments {__version__}"),
