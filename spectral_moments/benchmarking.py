@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from .checks import check_count, check_random_state
+from .checks import ArgumentError, check_count, check_random_state
 from .estimation import all_cycles, increasing, kong_valiant, naive
 from .processes import Process
 from .results import Records, new_axes
@@ -88,10 +88,9 @@ def compare_estimators(
     """
     if not isinstance(estimators, dict):
         if isinstance(estimators, str) or set(estimators) - COMPARED.keys():
-            raise ValueError(
-                f"estimators = {estimators!r} must be a list of names from "
-                f"{', '.join(COMPARED)}, or a dictionary of functions"
-            )
+            known = f"names from {', '.join(COMPARED)}, or a dictionary of functions"
+            problem = f"estimators = {estimators!r} must be a list of {known}"
+            raise ArgumentError("estimators", problem)
         estimators = {name: COMPARED[name] for name in estimators}
     count = check_count(repetitions, "repetitions", least=2)
     rng, rows = check_random_state(random_state), []

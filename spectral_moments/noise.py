@@ -88,9 +88,7 @@ class NoiseCheck(NamedTuple):
         return ax
 
 # %% ../nbs/39_noise.ipynb #c5866fa0
-def noise_check(
-    trials: ArrayLike,  # counts (T, P, Q), NaN where missing; (P, Q): one trial
-) -> NoiseCheck:
+def noise_check(trials: ArrayLike) -> NoiseCheck:  # counts (T, P, Q), NaN where missing
     "Whether noise is Poisson and independent: print(noise_check(trials))."
     x = check_trials(trials, name="trials", missing=None)
     if np.nanmin(x) < 0 or np.nanmax(x % 1) > 0:
@@ -166,19 +164,16 @@ def noise_moments(
     noise, both = moments(_contrasts(x), n_max), moments(x, 2)
     join = lambda s, n, b: np.concatenate([s, n, (b[1:2] - s[1:2] - n[1:2]) / 2])
     each = {kind: [e.axes.get(kind) for e in (signal, noise, both)] for kind in signal.axes}
+    each = {kind: found for kind, found in each.items() if None not in found}
     words = [(name,) * k for name in ("signal", "noise") for k in signal.orders]
-    whole = replace(
-        signal,
-        values=join(signal.values, noise.values, both.values),
-        axes={
-            kind: Axis(join(*(axis.deviations for axis in found)))
-            for kind, found in each.items()
-            if None not in found
-        },
-        words=[*words, ("signal", "noise")],
-        shapes=dict(signal=x.shape, noise=x.shape),
-        methods=[*signal.methods, *noise.methods, both.methods[1]],
-        notes=[*dict.fromkeys(signal.notes + noise.notes)],
+    whole = Estimate(
+        join(signal.values, noise.values, both.values),
+        {kind: Axis(join(*(x.deviations for x in found))) for kind, found in each.items()},
+        [*words, ("signal", "noise")],
+        dict(signal=x.shape, noise=x.shape),
+        [*signal.methods, *noise.methods, both.methods[1]],
+        signal.settings,
+        [*dict.fromkeys(signal.notes + noise.notes)],
     )
     dimensions = {name: whole.dimension(system=name) for name in ("noise", "signal")}
     named = [replace(q, name=f"dimension of the {name}") for name, q in dimensions.items()]

@@ -17,7 +17,12 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigvalsh, solve_triangular
 from scipy.spatial.distance import cdist
 
-from .checks import check_count, check_positive, check_random_state
+from spectral_moments.checks import (
+    ArgumentError,
+    check_count,
+    check_positive,
+    check_random_state,
+)
 from .engine.arrays import check_matrix
 from spectral_moments.teaching.rbf_spectrum import (
     cholesky_factor,
@@ -43,11 +48,8 @@ def power_sums(
 def _described(process):
     "The process as it was made, arrays by their shape."
     given = signature(type(process)).parameters.keys() & vars(process).keys()
-    known = (
-        f"{name}={x.shape if isinstance(x, np.ndarray) else x}"
-        for name, x in vars(process).items()
-        if name in given
-    )
+    shown = lambda x: x.shape if isinstance(x, np.ndarray) else x
+    known = (f"{name}={shown(x)}" for name, x in vars(process).items() if name in given)
     return f"{type(process).__name__}({', '.join(known)})"
 
 # %% ../nbs/36_processes.ipynb #4eb8260e
@@ -66,20 +68,18 @@ class Process:
         rng = check_random_state(random_state)
         return self._draw(check_count(P, "P"), check_count(Q, "Q"), rng)
 
-    def eigenvalues(
-        self,
-        count: int | None = None,  # how many; None: all, where they come to an end
-    ) -> np.ndarray:  # in decreasing order, with multiplicity; zeros beyond their end
-        "The largest eigenvalues of the kernel integral operator."
+    def eigenvalues(self, count: int = None) -> np.ndarray:  # how many; None: all
+        "The largest, with multiplicity, in decreasing order; zeros beyond their end."
         count = None if count is None else check_count(count, "count")
         values = self._spectrum(count)[:count]
         return np.pad(values, (0, 0 if count is None else count - len(values)))
 
-    def moments(
-        self,
-        n_max: int,  # highest order
-    ) -> np.ndarray:  # entry n - 1 is m(n)
+    def moments(self, n_max: int) -> np.ndarray:  # highest order -> entry n - 1 is m(n)
         "Spectral moments of the kernel integral operator."
+        return self._moments(check_count(n_max, "n_max"))
+
+    def _moments(self, n_max):
+        "Moments up to an order."
         return power_sums(self._spectrum(None), n_max)
 
     def _draw(self, P, Q, rng):
@@ -136,7 +136,8 @@ class PowerLaw(_Bilinear):
         self.exponent, self.rank = float(exponent), check_count(rank, "rank")
         self.scale = check_positive(scale, "scale", "an eigenvalue")
         if not (np.isfinite(self.exponent) and self.exponent >= 0):
-            raise ValueError(f"exponent = {exponent} must be finite and not negative")
+            problem = f"exponent = {exponent} must be finite and not negative"
+            raise ArgumentError("exponent", problem)
 
     def _spectrum(self, count):
         return self.scale * np.arange(1.0, self.rank + 1) ** -self.exponent
@@ -189,87 +190,63 @@ def _probabilities(given, size, name):
     if given is None:
         return np.full(size, 1 / size)
     given = np.asarray(given, dtype=float)
-    if (
-        given.shape != (size,)
-        or not (given >= 0).all()
-        or not np.isclose(given.sum(), 1, rtol=1e-12)
-    ):
-        raise ValueError(
-            f"{name} must hold {size} non-negative numbers that sum to one; "
-            "divide it by its sum, or leave it out for equal probabilities"
+    law = (given >= 0).all() and np.isclose(given.sum(), 1, rtol=1e-12)
+    if given.shape != (size,) or not law:
+        problem = (
+            f"{name} must hold {size} non-negative numbers that sum to one; divide it "
         )
+        problem += "by its sum, or leave it out for equal probabilities"
+        raise ArgumentError(name, problem)
     return given
 
 # %% ../nbs/36_processes.ipynb #5ea12d9d
-def fourier_features(
-    x,  # inputs, shape (P, d)
-    w,  # wave vectors, shape (Q, d)
-    b,  # phases, shape (Q,)
-):  # array, shape (P, Q)
-    "Fourier features `sqrt(2) sin(w.x + b)` of every input."
+def fourier_features(x, w, b):
+    "Features `sqrt(2) sin(w.x + b)` of inputs (P, d), wave vectors (Q, d), phases (Q,)."
     return np.sqrt(2) * np.sin(x @ w.T + b)
 
 # %% ../nbs/36_processes.ipynb #9927a41f
-def check_covariance(
-    value,  # a number, a vector of `dim` variances, or a `dim` x `dim` matrix
-    dim,  # number of input dimensions
-    name,  # what the error messages call it
-):  # vector of variances (also for a diagonal matrix), or a positive definite matrix
-    "`value` as a covariance, or an error that names what is wrong with it."
-    cov = _covariance_array(value, dim, name)
-    if cov.ndim == 2:
-        cov = _symmetric(cov, name)
-    var = cov if cov.ndim == 1 else np.diag(cov)
-    if var.min() <= 0:
-        raise ValueError(
-            f"{name} is not positive definite: it has a variance {var.min():.3g}; "
-            "all must be positive"
-        )
-    scale = np.sqrt(var)
-    smallest = 1 if cov.ndim == 1 else eigvalsh(cov / scale / scale[:, None])[0]
-    if smallest <= dim * np.finfo(float).eps:
-        raise ValueError(
-            f"{name} is not positive definite: its correlation matrix has the eigenvalue "
-            f"{smallest:.3g}; add a small multiple of the identity, or drop dimensions "
-            "that depend on others"
-        )
-    return cov
-
-
-def _covariance_array(value, dim, name):
-    "`value` as a finite array of shape (dim,) or (dim, dim)."
+def check_covariance(value, dim: int, name: str) -> np.ndarray:
+    "A number, variances or a matrix, as variances or as a positive definite matrix."
     try:
         cov = np.asarray(value)
     except ValueError:
-        raise ValueError(
-            f"{name} cannot be made into an array; all its rows must have the same length"
-        ) from None
+        problem = "cannot be made into an array; all its rows must have the same length"
+        raise ArgumentError(name, f"{name} {problem}") from None
+    if problem := _not_a_covariance(cov, dim):
+        raise ArgumentError(name, f"{name} {problem}")
+    cov = cov.astype(float) if cov.ndim else np.full(dim, cov, dtype=float)
+    if cov.ndim == 2 and np.array_equal(cov, np.diag(np.diag(cov))):
+        return np.diag(cov).copy()
+    return cov if cov.ndim == 1 else (cov + cov.T) / 2
+
+
+def _not_a_covariance(cov, dim):
+    "What is wrong with a covariance, and the remedy; empty if nothing is."
     if cov.dtype.kind not in "uif":
-        raise TypeError(f"{name} has dtype {cov.dtype}; pass real numbers")
+        return f"has dtype {cov.dtype}; pass real numbers"
     if cov.shape not in ((), (dim,), (dim, dim)):
-        raise ValueError(
-            f"{name} has shape {cov.shape}, but dim = {dim}; pass a number, a vector of "
-            f"{dim} variances or a {dim} x {dim} matrix"
-        )
+        wanted = f"a number, a vector of {dim} variances or a {dim} x {dim} matrix"
+        return f"has shape {cov.shape}, but dim = {dim}; pass {wanted}"
     if not np.isfinite(cov).all():
-        raise ValueError(
-            f"{name} has infinite or NaN entries; replace them by finite numbers"
-        )
-    return np.full(dim, cov, dtype=float) if cov.ndim == 0 else cov.astype(float)
-
-
-def _symmetric(cov, name):
-    "The matrix `cov` made exactly symmetric, or its diagonal if that is all there is."
-    scale = np.sqrt(abs(np.diag(cov)))
-    excess = np.triu(abs(cov - cov.T) - 1e-8 * scale * scale[:, None], k=1)
-    i, j = np.unravel_index(np.argmax(excess), cov.shape)
-    if excess[i, j] > 0:
-        raise ValueError(
-            f"{name} is not symmetric: its entry [{i}, {j}] is {cov[i, j]:.6g} but "
-            f"[{j}, {i}] is {cov[j, i]:.6g}; if they should be equal, pass (C + C.T) / 2"
-        )
-    diagonal = np.diag(cov)
-    return diagonal.copy() if np.array_equal(cov, np.diag(diagonal)) else (cov + cov.T) / 2
+        return "has infinite or NaN entries; replace them by finite numbers"
+    var = np.diag(cov) if cov.ndim == 2 else cov
+    scale = np.sqrt(abs(var))
+    if cov.ndim == 2:
+        excess = np.triu(abs(cov - cov.T) - 1e-8 * scale * scale[:, None], k=1)
+        i, j = np.unravel_index(np.argmax(excess), cov.shape)
+        if excess[i, j] > 0:
+            entries = f"its entry [{i}, {j}] is {cov[i, j]:.6g} but [{j}, {i}] is "
+            remedy = "if they should be equal, pass (C + C.T) / 2"
+            return f"is not symmetric: {entries}{cov[j, i]:.6g}; {remedy}"
+    if var.min() <= 0:
+        problem = f"it has a variance {var.min():.3g}; all must be positive"
+        return f"is not positive definite: {problem}"
+    smallest = eigvalsh(cov / scale / scale[:, None])[0] if cov.ndim == 2 else 1.0
+    if smallest <= dim * np.finfo(float).eps:
+        problem = f"its correlation matrix has the eigenvalue {smallest:.3g}; add a small "
+        problem += "multiple of the identity, or drop dimensions that depend on others"
+        return f"is not positive definite: {problem}"
+    return ""
 
 # %% ../nbs/36_processes.ipynb #d081e7a8
 class _KernelEigenfunctions(Process):
@@ -285,11 +262,8 @@ class _KernelEigenfunctions(Process):
         scale = np.sqrt(self.eta)
         return np.exp(-cdist(scale * t_x, scale * t_y, "sqeuclidean") / 2)
 
-    def multi_indices(
-        self,
-        count: int,  # how many
-    ) -> np.ndarray:  # degrees along the rows of `axes`, shape (count, d)
-        "Degrees of the eigenfunctions, in the order of `eigenvalues`."
+    def multi_indices(self, count: int) -> np.ndarray:  # how many -> shape (count, d)
+        "Degrees of the eigenfunctions along the rows of `axes`, as `eigenvalues` go."
         return multi_indices(self.eta, check_count(count, "count"))
 
     def eigenfunctions(
@@ -308,9 +282,8 @@ class _KernelEigenfunctions(Process):
         "Coordinates t of the inputs, in which they are standard normal."
         x = np.asarray(x, dtype=float)
         if x.ndim != 2 or x.shape[1] != self.dim:
-            raise ValueError(
-                f"{name} has shape {x.shape}; it must be (number of inputs, {self.dim})"
-            )
+            problem = f"has shape {x.shape}; it must be (number of inputs, {self.dim})"
+            raise ArgumentError(name, f"{name} {problem}")
         return x @ self.axes.T
 
 # %% ../nbs/36_processes.ipynb #e4645a7a
@@ -330,10 +303,8 @@ class RBF(_KernelEigenfunctions):
         with np.errstate(over="ignore", under="ignore"):
             self.eta, self.axes = principal_axes(self.input_cov, self.kernel_cov)
         if not 1e-300 < self.eta.min() <= self.eta.max() < 1e300:
-            raise ValueError(
-                "input_cov and kernel_cov differ by a factor of 1e300; "
-                "give both in the same units"
-            )
+            problem = "input_cov and kernel_cov differ by a factor of 1e300; "
+            raise ArgumentError("input_cov", problem + "give both in the same units")
 
     def _draw(self, P, Q, rng):
         x = rng.standard_normal((P, self.dim)) @ cholesky_factor(self.input_cov).T
@@ -346,17 +317,10 @@ class RBF(_KernelEigenfunctions):
     def _spectrum(self, count):
         return largest_eigenvalues(self.eta, check_count(count, "count"))
 
-    def moments(
-        self,
-        n_max: int,  # highest order
-    ) -> np.ndarray:  # entry n - 1 is m(n)
-        "Spectral moments of the kernel integral operator."
+    def _moments(self, n_max):
         return np.exp(self.log_moments(n_max))
 
-    def log_moments(
-        self,
-        n_max: int,  # highest order
-    ) -> np.ndarray:  # entry n - 1 is log m(n)
+    def log_moments(self, n_max: int) -> np.ndarray:  # highest order
         "Logarithms of the spectral moments, also of those too small for a float."
         return log_moments(self.eta, check_count(n_max, "n_max"))
 
@@ -392,15 +356,11 @@ class ReLU(Process):
         whole = np.repeat(values, np.minimum(sizes, count).astype(int))
         return self.scale * -np.sort(-whole)
 
-    def moments(
-        self,
-        n_max: int,  # highest order
-    ) -> np.ndarray:  # entry n - 1 is m(n)
-        "Spectral moments of the kernel integral operator; m(1) = k(x, x) is exact."
-        n = np.arange(1, check_count(n_max, "n_max") + 1)
+    def _moments(self, n_max):
+        n = np.arange(1, n_max + 1)
         values, sizes = relu_levels(self.dim, 200)
         m = sizes @ values[:, None] ** n
-        m[0] = 1.0
+        m[0] = 1.0  # k(x, x), exactly
         return m * self.scale**n
 
 # %% ../nbs/36_processes.ipynb #fa540601
@@ -420,20 +380,18 @@ class ProcessPair:
         sizes = (check_count(n, name) for n, name in ((P, "P"), (Q1, "Q1"), (Q2, "Q2")))
         return self._draw(*sizes, check_random_state(random_state))
 
-    def moment(
-        self,
-        word: Iterable[str],  # letters a and b
-    ) -> float:
+    def moment(self, word: Iterable[str]) -> float:  # letters a and b
         "The trace of a word in the two operators, centred."
-        raise NotImplementedError
+        return float(self._moment(word))
 
     def alignment(self) -> float:
         "The alignment of the two operators."
         return self.moment("ab") / math.sqrt(self.moment("aa") * self.moment("bb"))
 
     def _draw(self, P, Q1, Q2, rng):
-        "Two matrices."
-        raise NotImplementedError
+        "Two matrices, of inputs that `_features` sees through either system."
+        x = rng.standard_normal((P, self.inputs))
+        return self._features(x, "a", Q1, rng), self._features(x, "b", Q2, rng)
 
 # %% ../nbs/36_processes.ipynb #6b4e249d
 class LinearPair(ProcessPair):
@@ -455,23 +413,16 @@ class LinearPair(ProcessPair):
         scales = np.diag(np.arange(1.0, self.dim + 1) ** (-exponent / 2))
         turned = np.vstack([math.cos(angle) * scales, math.sin(angle) * scales])
         self.maps = {"a": np.vstack([scales, 0 * scales]), "b": turned}
+        self.inputs = 2 * self.dim
 
-    def _draw(self, P, Q1, Q2, rng):
-        x = rng.standard_normal((P, 2 * self.dim))
-        return tuple(
-            x @ M @ rng.standard_normal((self.dim, Q)) + self.mean
-            for M, Q in zip(self.maps.values(), (Q1, Q2))
-        )
+    def _features(self, x, letter, Q, rng):
+        return x @ self.maps[letter] @ rng.standard_normal((self.dim, Q)) + self.mean
 
-    def moment(
-        self,
-        word: str,  # of the letters a and b
-    ) -> float:
-        "The trace of a word in the two operators, centred."
-        product = np.eye(2 * self.dim)
+    def _moment(self, word):
+        product = np.eye(self.inputs)
         for letter in word:
             product = product @ self.maps[letter] @ self.maps[letter].T
-        return float(np.trace(product))
+        return np.trace(product)
 
 # %% ../nbs/36_processes.ipynb #7b960c96
 class RBFPair(ProcessPair):
@@ -483,23 +434,14 @@ class RBFPair(ProcessPair):
         kernel_covs: tuple[float, float],  # two variances, those of the kernels
     ):
         self.dim, self.kernel_covs = check_count(dim, "dim"), tuple(map(float, kernel_covs))
+        self.inputs = self.dim
 
-    def _draw(self, P, Q1, Q2, rng):
-        x = rng.standard_normal((P, self.dim))
-        return tuple(
-            fourier_features(
-                x,
-                rng.standard_normal((Q, self.dim)) / math.sqrt(s),
-                rng.uniform(0, 2 * np.pi, Q),
-            )
-            for s, Q in zip(self.kernel_covs, (Q1, Q2))
-        )
+    def _features(self, x, letter, Q, rng):
+        width = math.sqrt(self.kernel_covs["ab".index(letter)])
+        w = rng.standard_normal((Q, self.dim)) / width
+        return fourier_features(x, w, rng.uniform(0, 2 * np.pi, Q))
 
-    def moment(
-        self,
-        word: str,  # of the letters a and b
-    ) -> float:
-        "The trace of a word of two letters, centred."
+    def _moment(self, word):
         s, t = (self.kernel_covs["ab".index(letter)] for letter in word)
         both = 1 + 2 / s + 2 / t  # mean of the product, of the product of row means, ...
         rows = (1 + 1 / s) * (1 + 1 / t) * (1 + 1 / (s + 1) + 1 / (t + 1))

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['SCHEMA', 'WAYS', 'CONSERVATIVE', 'FAINT', 'EstimateWarning', 'warn_all', 'finite_or_none', 'check_level',
            'text_table', 'html_table', 'Records', 'recorded', 'joined_axes', 'renamed_axes', 'Quantity', 'power_words',
-           'Forecast', 'Estimate', 'values_in_units', 'answer', 'from_moments', 'new_axes', 'holm', 'Comparison',
-           'compare']
+           'Forecast', 'Estimate', 'values_in_units', 'answer', 'from_moments', 'new_axes', 'rank_axes', 'holm',
+           'Comparison', 'compare']
 
 # %% ../nbs/92_results.ipynb #2b0b14e3
 import itertools
@@ -34,44 +34,34 @@ class EstimateWarning(UserWarning):
     "An estimate that should not be trusted without a second look."
 
 
-def warn_all(
-    notes,  # sentences
-    stacklevel=3,  # 3: the caller of the function that calls this one
-):
+def warn_all(notes, stacklevel=3):  # 3: the caller of the function that calls this one
     "Send notes out as warnings."
     for note in notes:
         warnings.warn(note, EstimateWarning, stacklevel=stacklevel)
 
 # %% ../nbs/92_results.ipynb #0368dbe3
-def finite_or_none(
-    numbers,  # array, list or tuple
-):  # list, ready for JSON
-    "Numbers, None in the place of those that are not finite."
+def finite_or_none(numbers) -> list:
+    "Numbers, ready for JSON: None in the place of those that are not finite."
     return [float(x) if math.isfinite(x) else None for x in numbers]
 
 
 def check_level(level):
     "A nominal coverage, or an error."
     if not 0 < level < 1:
-        raise ArgumentError(
-            "level", f"level = {level} must lie between 0 and 1, for instance 0.95"
-        )
+        problem = f"level = {level} must lie between 0 and 1, for instance 0.95"
+        raise ArgumentError("level", problem)
     return level
 
 # %% ../nbs/92_results.ipynb #0e81b447
-def text_table(
-    rows,  # tuples of strings, the first the header
-):  # list of lines
-    "Columns as wide as they need to be."
+def text_table(rows) -> list:
+    "Lines of rows of strings, the first the header, in columns as wide as need be."
     rows = list(rows)
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ("  ".join(x.rjust(w) for x, w in zip(row, widths)) for row in rows)
     return [line.rstrip() for line in lines]
 
 
-def html_table(
-    rows,  # tuples of strings, the first the header
-):  # str
+def html_table(rows) -> str:
     "The same for a notebook."
     head, *rows = ("".join(f"<td>{escape(x)}</td>" for x in row) for row in rows)
     head, body = head.replace("td>", "th>"), "".join(f"<tr>{row}</tr>" for row in rows)
@@ -139,7 +129,7 @@ def recorded(cls):
 
 # %% ../nbs/92_results.ipynb #2173ea59
 class _Said(Records):
-    "How a `Quantity` is printed, formatted and stored."
+    "How a `Quantity` is told and compared; what two share of an axis is paired."
 
     def __float__(self):
         return self.value
@@ -173,11 +163,7 @@ class _Said(Records):
 
     def to_dict(self):
         "The numbers, ready for JSON; None where unknown or infinite."
-        return {key: finite_or_none([x])[0] for key, x in self.numbers().items()}
-
-# %% ../nbs/92_results.ipynb #892b5882
-class _Compared(_Said):
-    "Differences and ratios of quantities; what both share of an axis is paired."
+        return dict(zip(self.numbers(), finite_or_none(self.numbers().values())))
 
     def __sub__(self, other):
         "Difference of the values."
@@ -192,7 +178,7 @@ class _Compared(_Said):
         plain = float(np.float64(self.plain) / other.plain)
         return replace(found, plain=plain, name="ratio")
 
-
+# %% ../nbs/92_results.ipynb #892b5882
 def _difference(one, other, scale):
     "one - other on a scale, as a quantity there."
     slopes = [q.scale.slope(q.at) / scale.slope(scale.to(q.value)) for q in (one, other)]
@@ -200,10 +186,7 @@ def _difference(one, other, scale):
     return Quantity(float(scale.to(one.value) - scale.to(other.value)), axes, scale)
 
 
-def joined_axes(
-    quantities,  # several
-    factors,  # of each
-):  # dict of `Axis`
+def joined_axes(quantities, factors) -> dict:
     "Axes of a sum of quantities times factors: those with the same key unit by unit."
     found = {}
     for quantity, factor in zip(quantities, factors, strict=True):
@@ -215,17 +198,14 @@ def joined_axes(
     return found
 
 
-def renamed_axes(
-    quantity,  # a `Quantity`
-    names,  # function of a key (call, name) to the key that it shall have
-):  # a `Quantity`
-    "The same quantity, its axes under names that others may share."
-    axes = {names(key): axis for key, axis in quantity.axes.items()}
+def renamed_axes(quantity, renamed: Callable):
+    "The same quantity, the keys (call, name) of its axes as others may have them."
+    axes = {renamed(key): axis for key, axis in quantity.axes.items()}
     return replace(quantity, axes=axes)
 
 # %% ../nbs/92_results.ipynb #b0aefbe9
 @dataclass(frozen=True, eq=False, repr=False)
-class Quantity(_Compared):
+class Quantity(_Said):
     "A number made of moments, with what leaving out each unit does to it."
 
     at: float  # its place on the scale, the bias removed
@@ -249,9 +229,8 @@ class Quantity(_Compared):
     def parts(self):
         "Standard errors of the value that are due to each axis: name -> number."
         slope = abs(self.scale.slope(self.at))
-        return {
-            key[-1]: float(slope * errors.axis_error(x)[0]) for key, x in self.axes.items()
-        }
+        error = lambda axis: float(slope * errors.axis_error(axis)[0])
+        return {key[-1]: error(axis) for key, axis in self.axes.items()}
 
     @property
     def stderr(self):
@@ -260,11 +239,8 @@ class Quantity(_Compared):
             return math.nan
         return float(abs(self.scale.slope(self.at)) * self.error)
 
-    def interval(
-        self,
-        level: float = 0.95,  # nominal coverage
-    ):  # (low, high); an end that the data do not tell is infinite
-        "Interval, symmetric or nearly so on the scale, and mapped back."
+    def interval(self, level: float = 0.95):  # nominal coverage -> (low, high)
+        "Interval, nearly symmetric on the scale; infinite where the data tell no end."
         shape = [x[0] for x in errors.error_shape(self.axes)] if self.axes else []
         down, up = errors.quantiles(check_level(level), *shape)
         low, high = self.at - down * self.error, self.at + up * self.error
@@ -273,10 +249,7 @@ class Quantity(_Compared):
         end = math.inf if low <= 0 < high else float(self.scale.back(low))
         return float(self.scale.back(high)), end
 
-    def p_value(
-        self,
-        null: float = 0.0,  # the value that it may have
-    ):  # float
+    def p_value(self, null: float = 0.0) -> float:  # the value that it may have
         "Two-sided p-value, by Student's law on the scale."
         degrees = errors.error_shape(self.axes)[1][0] if self.axes else math.inf
         off = abs(self.at - float(self.scale.to(null)))
@@ -299,12 +272,9 @@ WAYS = {  # what a method does, in the words of a paper
 }
 
 
-def power_words(
-    n_max: int,  # highest order
-    system: str = "phi",  # its name
-):  # list of words
+def power_words(n_max: int) -> list:
     "The words of m(1), ..., m(n_max)."
-    return [(system,) * n for n in range(1, n_max + 1)]
+    return [("phi",) * n for n in range(1, n_max + 1)]
 
 # %% ../nbs/92_results.ipynb #c13bf8eb
 class _Worded(Records):
@@ -358,10 +328,10 @@ class _Worded(Records):
         errors = f"; standard errors by the jackknife over {sides}" if sides else ""
         said = (
             f"Spectral moments of orders 1 to {self.orders.max()} were estimated from {P} "
-            f"inputs x {Q} features{trials} ({', '.join(self.used())}) as "
-            f"{' and '.join(ways)}{errors} (Chun et al. 2025; spectral_moments "
-            f"{self.settings.get('version', __version__)})."
         )
+        said += f"inputs x {Q} features{trials} ({', '.join(self.used())}) as "
+        said += f"{' and '.join(ways)}{errors} (Chun et al. 2025; spectral_moments "
+        said += f"{self.settings.get('version', __version__)})."
         found = self.footing()
         return f"{said} The {found.replace(': ', ' is ', 1)}." if found else said
 
@@ -369,12 +339,16 @@ class _Worded(Records):
 class _Tabled(_Worded):
     "Its table: printed, stored, drawn."
 
+    def _numbers(self):
+        "Values, errors and ends of the intervals, arrays over words by name."
+        low, high = self.interval()
+        return dict(values=self.values, stderr=self.stderr, low95=low, high95=high)
+
     def records(self):
         "One row for each word."
-        low, high = self.interval()
-        columns = dict(n=self.orders, value=self.values, stderr=self.stderr)
-        columns |= dict(low95=low, high95=high, method=self.methods, usable=self.usable)
-        return [dict(zip(columns, row)) for row in zip(*columns.values())]
+        columns = self.orders, *self._numbers().values(), self.methods, self.usable
+        names = ("n", "value", "stderr", "low95", "high95", "method", "usable")
+        return [dict(zip(names, row)) for row in zip(*columns)]
 
     def to_frame(self):  # pandas data frame, one row for each order
         "The table as a data frame."
@@ -382,15 +356,13 @@ class _Tabled(_Worded):
 
     def to_dict(self):
         "Everything as numbers, strings and lists, ready for JSON; None where unknown."
-        low, high = self.interval()
-        arrays = dict(values=self.values, stderr=self.stderr, low95=low, high95=high)
         known = len(self.values) > 1 and len(self.shapes) == 1
         return {
             "schema": SCHEMA,
             "version": __version__,
             "orders": self.orders.tolist(),
             "words": [list(word) for word in self.words],
-            **{name: finite_or_none(x) for name, x in arrays.items()},
+            **{name: finite_or_none(x) for name, x in self._numbers().items()},
             "parts": {name: finite_or_none(x) for name, x in self.parts.items()},
             "dimension": self.dimension().to_dict() if known else None,
             "methods": list(self.methods),
@@ -402,11 +374,10 @@ class _Tabled(_Worded):
 
     def _rows(self):
         "Header and rows of the table."
-        low, high = self.interval()
-        columns = {"estimate": self.values, "std. error": self.stderr}
+        columns = dict(zip(("estimate", "std. error"), self._numbers().values()))
         if "probes" in self.parts:
             columns["of which probes"] = self.parts["probes"]
-        columns.update({"95% low": low, "95% high": high})
+        columns |= dict(zip(("95% low", "95% high"), self.interval()))
         yield "n" if len(self.shapes) == 1 else "word", *columns, "method", ""
         for i, word in enumerate(self.words):
             flag = "" if self.usable[i] or math.isnan(self.stderr[i]) else "not usable"
@@ -450,9 +421,8 @@ class _Derived(_Tabled):
     ):  # a `Quantity`
         "A number made of moments, by the jackknife on a scale: est.derive(lambda m: m[1])."
         if isinstance(scale, str) and scale not in SCALES:
-            raise ArgumentError(
-                "scale", f"scale = {scale!r} is not one of {', '.join(SCALES)} or a power"
-            )
+            problem = f"scale = {scale!r} is not one of {', '.join(SCALES)} or a power"
+            raise ArgumentError("scale", problem)
         scale = SCALES[scale] if isinstance(scale, str) else Scale(float(scale))
         axes = {(self.call, key): axis for key, axis in self.axes.items()}
         found = errors.replicate(f, self.values, axes, scale, linear=linear)
@@ -477,9 +447,8 @@ class _Derived(_Tabled):
         order = check_count(order, "order", least=2)
         system = next(iter(self.shapes)) if system is None else system
         if (system,) * order not in self.words:
-            raise ArgumentError(
-                "order", f"order = {order} needs m({order}); estimate with a higher n_max"
-            )
+            problem = f"order = {order} needs m({order}); estimate with a higher n_max"
+            raise ArgumentError("order", problem)
         first, last = (self.words.index((system,) * n) for n in (1, order))
 
         def inverse(m):
@@ -590,10 +559,7 @@ class Estimate(_Forecasting):
             good[mine] = errors.usable(self.values[mine], self.stderr[mine])
         return good
 
-    def interval(
-        self,
-        level: float = 0.95,  # nominal coverage
-    ):  # (low, high), arrays over words
+    def interval(self, level: float = 0.95):  # nominal coverage -> arrays over words
         "Intervals for the moments, with the skewness of the errors where it is known."
         shape = {}
         if self.axes:
@@ -619,12 +585,9 @@ def _shifts(words, systems):
     return [2 * sum(systems[name].source.shift for name in word) for word in words]
 
 # %% ../nbs/92_results.ipynb #21621b90
-def values_in_units(
-    values: np.ndarray,  # in the units of the sources
-    words: list,  # of each
-    systems: dict,  # name -> `System`
-):  # (values in the units of the data, which of them are beyond the range of doubles)
-    "Values in the units of the data, NaN where products in them left the range of doubles."
+def values_in_units(values: np.ndarray, words: list, systems: dict) -> tuple:
+    """Values of words, from the units of the sources to those of the data, NaN where
+    products left the range of doubles; and which of them did."""
     found, faint = _in_units(values, _shifts(words, systems)), abs(values) < FAINT
     if faint.any():  # its products may have fallen below the range of doubles
         least = min(math.log2(system.source.smallest()) for system in systems.values())
@@ -665,10 +628,8 @@ def answer(
     systems = design.systems
     values, beyond = values_in_units(found.values, words, systems)
     shifts = _shifts(words, systems)
-    axes = {
-        name: axis._replace(deviations=_in_units(axis.deviations, shifts))
-        for name, axis in found.axes.items()
-    }
+    scaled = lambda axis: axis._replace(deviations=_in_units(axis.deviations, shifts))
+    axes = {name: scaled(axis) for name, axis in found.axes.items()}
     shapes = shapes or {name: system.source.shape for name, system in systems.items()}
     settings = _used(design, axes, settings)
     result = Estimate(values, axes, list(words), shapes, methods, settings)
@@ -703,16 +664,23 @@ def new_axes():
     try:
         import matplotlib.pyplot as plt
     except ImportError:
-        raise ImportError(
-            "plotting needs matplotlib; pip install 'spectral_moments[plot]'"
-        ) from None
+        remedy = "plotting needs matplotlib; pip install 'spectral_moments[plot]'"
+        raise ImportError(remedy) from None
     return plt.subplots()[1]
 
+
+def rank_axes(ax, values, band=None, **style):
+    "Eigenvalues against rank on these axes, or new ones, with a band; the axes."
+    ax, rank = new_axes() if ax is None else ax, np.arange(1, len(values) + 1)
+    (drawn,) = ax.plot(rank, np.where(values > 0, values, np.nan), **style)
+    if band is not None:
+        ax.fill_between(rank, *band, color=drawn.get_color(), alpha=0.2, lw=0)
+    ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
+    return ax
+
 # %% ../nbs/92_results.ipynb #f2a383c5
-def holm(
-    p,  # p-values, NaN where there is none
-):  # array
-    "p-values that hold for all tests at once, by Holm's rule."
+def holm(p) -> np.ndarray:
+    "p-values that hold for all tests at once, by Holm's rule; NaN where there is none."
     p = np.asarray(p, dtype=float)
     order = np.argsort(p)[: np.isfinite(p).sum()]
     steps = p[order] * np.arange(len(order), 0, -1)
@@ -810,8 +778,7 @@ class Comparison(_SideBySide):
 # %% ../nbs/92_results.ipynb #4fcc9f50
 def compare(
     estimates: dict,  # what the table calls each, and the `Estimate` or `Quantity`
-    of: str
-    | Callable = "moments",  # "moments", "dimension", or from estimate to `Quantity`
+    of: str | Callable = "moments",  # or "dimension", or from estimate to `Quantity`
     *,
     paired: str = None,  # what they share, in the same order: None, "inputs" or "features"
 ):  # a `Comparison`: print it for the table, `.plot()` for the picture
@@ -820,22 +787,16 @@ def compare(
     if not found or not all(isinstance(x, (Estimate, Quantity)) for x in found):
         raise TypeError("estimates must be a dict of name: Estimate (or Quantity)")
     if not callable(of) and of not in ("moments", "dimension"):
-        raise ArgumentError(
-            "of", f"of = {of!r} is not 'moments', 'dimension' or a function"
-        )
+        problem = f"of = {of!r} is not 'moments', 'dimension' or a function"
+        raise ArgumentError("of", problem)
     if of == "moments" and any(isinstance(x, Quantity) for x in found):
         of = "dimension"  # quantities are compared as they are
     if paired is not None:
-        sizes = {
-            axis.deviations.shape[-1]
-            for x in found
-            for key, axis in x.axes.items()
-            if paired in (key, key[-1])
-        }
+        axes = [item for x in found for item in x.axes.items()]
+        units = [x.deviations for key, x in axes if paired in (key, key[-1])]
+        sizes = {x.shape[-1] for x in units}
         if len(sizes) != 1:
-            raise ArgumentError(
-                "paired",
-                f"paired = {paired!r}: the estimates must have the same number of "
-                f"{paired}, with errors; found {sorted(sizes) or 'none'}",
-            )
+            problem = f"paired = {paired!r}: the estimates must have the same number of "
+            problem += f"{paired}, with errors; found {sorted(sizes) or 'none'}"
+            raise ArgumentError("paired", problem)
     return Comparison(dict(estimates), of, paired)

@@ -13,6 +13,10 @@ from typing import NamedTuple
 # %% ../nbs/93_signatures.ipynb #93s00006
 _LINE = re.compile(r"\s*(\*{0,2}\w+)(?:: (.+?))?(?: ?= ?.*?)?,?(?:  # (.*))?$")
 _END = re.compile(r"\s*\)(?: -> (.+?))?:?(?:  # (.*))?$")
+_ONE = re.compile(  # def name(parameter: type = default) -> type:  # comment -> answer
+    r"\s*def \w+\((?:self, |cls, )?(\*{0,2}(?!self|cls)\w+)(?:: ([^,]+?))?(?: ?= ?[^,]*)?\)"
+    r"(?: -> (.+?))?:(?:  # (.*?)(?: -> (.*))?)?$"
+)
 
 
 class Note(NamedTuple):
@@ -58,6 +62,9 @@ def signature_notes(
     start = next(i for i, line in enumerate(lines) if line.lstrip().startswith("def "))
     if lines[start].rstrip().endswith("("):
         return notes(lines[start + 1 :])
+    if one := _ONE.match(lines[start]):
+        name, kind, returned, comment, answer = one.groups("")
+        return {name: Note(kind, comment), "return": Note(returned, answer)}
     return {"return": Note(comment=lines[start].partition("  # ")[2])}
 
 # %% ../nbs/93_signatures.ipynb #93s00009

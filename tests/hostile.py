@@ -33,6 +33,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+from conftest import rational
 
 ROOT = Path(__file__).resolve().parents[1]
 SHARES = {"data": 0.75, "files": 0.195, "arguments": 0.05, "surroundings": 0.005}
@@ -51,13 +52,10 @@ class Failed(Exception):
 
 def whole_numbers(*matrices):
     "Matrices of doubles as whole numbers, and the power of two they were multiplied by."
-    parts = [np.frexp(np.asarray(m, dtype=float)) for m in matrices]
-    lowest = min(int(e[f != 0].min(initial=0)) for f, e in parts)
-    found = []
-    for f, e in parts:
-        whole = [int(x) << int(k) for x, k in zip((f * 2.0**53).flat, (e - lowest).flat)]
-        found.append(np.array(whole, dtype=object).reshape(f.shape))
-    return found, 53 - lowest
+    found = [*map(rational, matrices)]
+    unit = max(x.denominator for matrix in found for x in matrix.flat)
+    whole = np.vectorize(lambda x: int(x * unit), otypes=[object])
+    return [*map(whole, found)], unit
 
 
 def block_sums(enter, leave, n_max, row_edges, edges):
@@ -69,34 +67,23 @@ def block_sums(enter, leave, n_max, row_edges, edges):
         C[0, first:last] = np.identity(last - first, dtype=int)
         for r, (a, b) in zip(R, spans):
             entered = [x @ enter[first:last, a:b].T for x in r[:-1]]
-            for k in range(n_max):
+            for k in range(n_max):  # with the state from before: see entered
                 r[k] += C[k] @ leave[first:last, a:b]
                 if k:
                     C[k] += entered[k - 1]
-        # orders were taken one after the other, but with the state from before: see entered
-    return [
-        sum((r[k] * enter[:, a:b]).sum() for r, (a, b) in zip(R, spans))
-        for k in range(n_max)
-    ]
+    closed = lambda k: sum((r[k] * enter[:, a:b]).sum() for r, (a, b) in zip(R, spans))
+    return [*map(closed, range(n_max))]
 
 
 def exact_blocks(pair, n_max, row_edges, edges):
     "Means over cycles through increasing blocks, as fractions; None where there is none."
-    from spectral_moments.engine.graphs import elementary_symmetric
 
     def sums(enter, leave):
-        (x, y), shift = whole_numbers(enter, leave)
+        (x, y), unit = whole_numbers(enter, leave)
         found = block_sums(x, y, n_max, row_edges, edges)
-        return [Fraction(s, 2 ** (2 * n * shift)) for n, s in enumerate(found, 1)]
+        return [Fraction(s, unit ** (2 * n)) for n, s in enumerate(found, 1)]
 
-    if pair.counts is None:
-        ways = (
-            elementary_symmetric(Counter(np.diff(e).tolist()), n_max)[1:]
-            for e in (row_edges, edges)
-        )
-        counts = [a * b for a, b in zip(*ways)]
-    else:
-        counts = sums(*pair.counts)
+    counts = sums(*(pair.counts or [np.ones(pair.shape)] * 2))
     return [s / c if c else None for s, c in zip(sums(pair.enter, pair.leave), counts)]
 
 
@@ -106,26 +93,24 @@ def exact_cycles(pair, n_max, center):
     from spectral_moments.engine.planner import graph_sums
 
     layout, found = Layout(leaving=(("enter", "leave"),), center=center), []
-    (enter, leave), shift = whole_numbers(pair.enter, pair.leave)
-    P, unit = len(enter), 2**shift
+    (enter, leave), unit = whole_numbers(pair.enter, pair.leave)
     if center:
+        P = len(enter)
         enter, leave, unit = (*(P * x - x.sum(0) for x in (enter, leave)), unit * P)
     matrices, counted = dict(enter=enter, leave=leave), None
     if pair.counts is not None:
-        (one, two), power = whole_numbers(*pair.counts)
-        counted = dict(enter=one, leave=two)
+        both, unit_counted = whole_numbers(*pair.counts)
+        counted = dict(zip(("enter", "leave"), both))
     for n in range(1, n_max + 1):
-        patterns = word_patterns(("enter",) * n, layout)
         total = Fraction(0)
-        for coefficient, pattern in patterns:
+        for coefficient, pattern in word_patterns(("enter",) * n, layout):
             graphs, weights = zip(*graph_terms(pattern, center))
-            sums = lambda m, g=graphs, w=weights: sum(
-                a * int(t) for a, t in zip(w, graph_sums(g, m).totals)
-            )
+            whole = lambda m, g=graphs: map(int, graph_sums(g, m).totals)
+            sums = lambda m, w=weights, f=whole: sum(a * t for a, t in zip(w, f(m)))
             used = [1 + max(edge[side] for edge in pattern) for side in (0, 1)]
             number = math.prod(math.perm(s, u) for s, u in zip(enter.shape, used))
             if counted is not None:
-                number = Fraction(sums(counted), 2 ** (2 * n * power))
+                number = Fraction(sums(counted), unit_counted ** (2 * n))
             if not number:
                 total = None
                 break
@@ -136,8 +121,6 @@ def exact_cycles(pair, n_max, center):
 
 def exact_powers(pair, n_max, center, kind):
     "The biased estimators, as fractions."
-    from conftest import rational
-
     data, counts = [*map(rational, pair[:2])], pair.counts and [*map(rational, pair.counts)]
     if center:
         ones = counts or [rational(np.ones(pair.shape))] * 2
@@ -219,9 +202,8 @@ class Watch:
             if small and plain:
                 exact = exact_means(name, design, view, ask)
                 asked = {len(word) for word in ask.words}  # others come by another way
-                exact = exact and [
-                    x if n in asked else None for n, x in enumerate(exact, 1)
-                ]
+                told = enumerate(exact or (), 1)
+                exact = exact and [x if n in asked else None for n, x in told]
                 self.seen.append((name, source.backend, source.exponent, exact))
             return found
 
@@ -319,18 +301,16 @@ def draw_matrix(rng):
     shape = tuple(rng.choice(SIZES, 2)) if small else LARGER[rng.integers(len(LARGER))]
     T = int(rng.choice([1, 1, 1, 2, 3, 5]))
     shape = (T, *map(int, shape))
-    law = rng.integers(8)
-    if law == 0:
-        phi = rng.integers(-4, 5, shape).astype(float)
-    elif law == 1:
-        phi = np.broadcast_to(float(rng.integers(-3, 4)), shape).copy()
-    elif law == 2:
-        phi = (rng.random(shape) < 0.2) * 1.0
-    elif law == 3:
-        phi = rng.poisson(0.5, shape).astype(float)
-    else:
-        low = rng.standard_normal((shape[1], 2)) @ rng.standard_normal((2, shape[2]))
-        phi = low + (0.3 if law < 6 else 2.0) * rng.standard_normal(shape)
+    low = lambda: rng.standard_normal((shape[1], 2)) @ rng.standard_normal((2, shape[2]))
+    laws = [
+        lambda: 1.0 * rng.integers(-4, 5, shape),
+        lambda: np.full(shape, float(rng.integers(-3, 4))),
+        lambda: 1.0 * (rng.random(shape) < 0.2),
+        lambda: 1.0 * rng.poisson(0.5, shape),
+        *[lambda: low() + 0.3 * rng.standard_normal(shape)] * 2,
+        *[lambda: low() + 2.0 * rng.standard_normal(shape)] * 2,
+    ]
+    phi = laws[rng.integers(8)]()
     if rng.random() < 0.2:
         phi = phi + 10.0 ** rng.integers(-3, 7)
     return phi
@@ -366,42 +346,30 @@ def spoil(phi, rng):
 
 def contain(phi, rng, folder):
     "The same numbers in some container."
+    import pandas
+    import torch
+
+    path = folder / "phi.npy"
     phi = phi if len(phi) > 1 or rng.random() < 0.1 else phi[0]
-    form = rng.integers(14)
+    forms = [
+        lambda: phi.tolist(),
+        lambda: np.asfortranarray(phi),
+        lambda: phi.astype(np.float32),
+        lambda: phi if np.isnan(phi).any() else phi.clip(-100, 100).astype(np.int8),
+        lambda: np.ma.masked_array(np.nan_to_num(phi), np.isnan(phi)),
+        lambda: [np.ma.masked_invalid(part) for part in phi],
+        lambda: torch.from_numpy(phi.copy()).requires_grad_(bool(rng.integers(2))),
+        lambda: pandas.DataFrame(phi) if phi.ndim == 2 else phi,
+        lambda: contain_dask(phi, rng),
+        lambda: np.save(path, phi) or np.load(path, mmap_mode="r"),
+        lambda: phi.setflags(write=False) or phi,
+        lambda: phi[..., ::-1],
+        lambda: odd[rng.integers(len(odd))] if rng.random() < 0.3 else phi,
+        lambda: phi,
+    ]
     with np.errstate(all="ignore"):
-        if form == 0:
-            return phi.tolist()
-        if form == 1:
-            return np.asfortranarray(phi)
-        if form == 2:
-            return phi.astype(np.float32)
-        if form == 3 and not np.isnan(phi).any():
-            return phi.clip(-100, 100).astype(np.int8)
-        if form == 4:
-            return np.ma.masked_array(np.nan_to_num(phi), np.isnan(phi))
-        if form == 5:
-            return [np.ma.masked_invalid(part) for part in phi]
-        if form == 6:
-            import torch
-
-            return torch.from_numpy(phi.copy()).requires_grad_(bool(rng.integers(2)))
-        if form == 7 and phi.ndim == 2:
-            import pandas
-
-            return pandas.DataFrame(phi)
-        if form == 8:
-            return contain_dask(phi, rng)
-        if form == 9:
-            np.save(folder / "phi.npy", phi)
-            return np.load(folder / "phi.npy", mmap_mode="r")
-        if form == 10:
-            phi.flags.writeable = False
-        if form == 11:
-            return phi[..., ::-1]
-        if form == 12 and rng.random() < 0.3:
-            odd = ("phi.npy", None, 3.0, phi.astype(complex), phi.astype(str), phi[:0])
-            return odd[rng.integers(len(odd))]
-    return phi
+        odd = ("phi.npy", None, 3.0, phi.astype(complex), phi.astype(str), phi[:0])
+        return forms[rng.integers(14)]()
 
 
 def contain_dask(phi, rng):
@@ -1001,10 +969,8 @@ def open_door(place, small, folder, seed):
         stream = sm.AlignmentStream(**both)
         return stream.update(small.systems, **batch).estimate().estimate.values
     if place == "Stream":
-        groups, one["population"] = (
-            one.pop("groups", None),
-            one.get("population", [None])[-1],
-        )
+        groups = one.pop("groups", None)
+        one["population"] = one.get("population", [None])[-1]
         stream = sm.Stream(5, 2, **one)
         for rows in (slice(0, 4), slice(4, 8)):
             some = {} if groups is None else dict(groups=groups[rows])
@@ -1099,10 +1065,8 @@ def product(folder, pairs=True, places=PLACES):
     "Every door with every option and, if wanted, with every pair of options."
     several = [(), *((x,) for x in ASKED)]
     several += itertools.combinations(ASKED, 2) if pairs else []
-    return {
-        " x ".join(asked) or "plain": {p: try_cell(p, asked, folder) for p in places}
-        for asked in several
-    }
+    row = lambda asked: {place: try_cell(place, asked, folder) for place in places}
+    return {" x ".join(asked) or "plain": row(asked) for asked in several}
 
 
 # --- child and parent ---------------------------------------------------------------------
@@ -1153,8 +1117,8 @@ def run(which, first, count):
     "Outcomes of calls, from as many children as it takes: counts, and failures by seed."
     outcomes, failures, left = [], {}, first
     environment = {**os.environ, "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment["PYTHONPATH"] = os.pathsep.join(paths)
+    paths = [ROOT, ROOT / "tests", *filter(None, [os.environ.get("PYTHONPATH")])]
+    environment["PYTHONPATH"] = os.pathsep.join(map(str, paths))
     while left < first + count:
         command = [sys.executable, __file__, "--child", which, str(left)]
         done = subprocess.run(

@@ -26,10 +26,9 @@ SIZES = {(9, 12): 40, (15, 7): 30}
 
 @pytest.fixture(scope="module")
 def samples():
-    return {
-        shape: np.array([one_matrix(Linear(3), shape, i, **SETTINGS) for i in range(count)])
-        for shape, count in SIZES.items()
-    }
+    some = lambda *which: one_matrix(Linear(3), *which, **SETTINGS)
+    each = lambda shape, count: np.array([some(shape, i) for i in range(count)])
+    return {shape: each(shape, count) for shape, count in SIZES.items()}
 
 
 @pytest.fixture(scope="module")
@@ -57,10 +56,10 @@ def test_standard_errors_of_the_table():
     entry = lambda phi, n_max: phi[:n_max, 0]  # of mean zero, beside a truth of one half
     process = SimpleNamespace(sample=RBF(1).sample, moments=lambda n_max: [0.5])
     options = dict(estimators={"x": entry}, repetitions=50)
-    rows = [
-        sm.compare_estimators(process, (2, 2), 1, random_state=seed, **options).rows[0]
-        for seed in range(300)
-    ]
+    row = lambda seed: sm.compare_estimators(
+        process, (2, 2), 1, random_state=seed, **options
+    ).rows[0]
+    rows = [*map(row, range(300))]
     for name in ("bias", "sd", "rmse"):
         values, errors = (np.array([row[k] for row in rows]) for k in (name, f"{name}_se"))
         assert 0.75 < np.sqrt(np.mean(errors**2)) / values.std() < 1.25, name

@@ -15,17 +15,19 @@ import pytest
 from conftest import ROOT
 
 import spectral_moments as sm
+from spectral_moments.benchmarking import COMPARED
 from spectral_moments.processes import Linear
 from spectral_moments.teaching.cycles import cycle_product, mean_over_increasing
 
 SCRIPT = ROOT / "_static/cycles.js"
+ESTIMATORS = {name: f for name, f in COMPARED.items() if name != "all_cycles"}
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="node is not installed")
 
 
-def node(expression):
-    "Value of an expression in the formulas `c` of the page, as JSON."
-    code = f"const c = require({json.dumps(str(SCRIPT))});"
-    code += f"console.log(JSON.stringify({expression}))"
+def node(expression, script=SCRIPT, prelude="const plain = null;"):
+    "Value of an expression in the formulas `c` of a page, as JSON."
+    code = f"const c = require({json.dumps(str(script))}); {prelude}"
+    code += f"console.log(JSON.stringify({expression}, plain))"
     done = subprocess.run(["node", "-e", code], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)
@@ -39,12 +41,7 @@ def test_estimators_of_the_page(shape):
     phi, *found = node(f"((m) => [m, {', '.join(f'c.{f}(m, 4)' for f in names)}])({draws})")
     phi = np.array(phi)
     assert phi.shape == shape
-    expected = [
-        sm.naive(phi, 4),
-        sm.kong_valiant(phi, 4, sampled="rows"),
-        sm.kong_valiant(phi, 4, sampled="columns"),
-        sm.increasing(phi, 4),
-    ]
+    expected = [estimator(phi, 4) for estimator in ESTIMATORS.values()]
     np.testing.assert_allclose(found, expected, rtol=1e-10)
 
 
@@ -57,15 +54,12 @@ def test_cycles_and_staircases():
         f" [0, 1, 2, 3, 4].map((h) => c.closed(m, c.staircases(m, h, 3)[3], h))])({source})"
     )
     phi, S = np.array(phi), np.array(S)
-    np.testing.assert_allclose(
-        product, cycle_product(phi, (4, 0, 4), (1, 2, 5)), rtol=1e-13
-    )
+    direct = cycle_product(phi, (4, 0, 4), (1, 2, 5))
+    np.testing.assert_allclose(product, direct, rtol=1e-13)
     for a, b in itertools.product(range(5), range(6)):
-        direct = sum(
-            phi[1, k] * phi[i, k] * phi[i, j] * phi[a, j] * phi[a, b]
-            for i in range(2, a)
-            for k, j in itertools.combinations(range(b), 2)
-        )
+        turns = itertools.product(range(2, a), itertools.combinations(range(b), 2))
+        steps = (phi[1, k] * phi[i, k] * phi[i, j] * phi[a, j] for i, (k, j) in turns)
+        direct = sum(steps) * phi[a, b]
         np.testing.assert_allclose(S[2, a, b], direct, rtol=1e-12, atol=1e-14)
     mean = sum(closed) / (math.comb(5, 3) * math.comb(6, 3))
     np.testing.assert_allclose(mean, mean_over_increasing(phi, 3), rtol=1e-12)
@@ -136,9 +130,8 @@ HARNESS = """<!doctype html><html data-theme="light"><head><meta charset="utf-8"
 @pytest.fixture(scope="module")
 def browser(chromium, tmp_path_factory):
     page = tmp_path_factory.mktemp("page") / "cycles.html"
-    page.write_text(
-        HARNESS.format(css=SCRIPT.with_suffix(".css").as_uri(), js=SCRIPT.as_uri())
-    )
+    css, js = SCRIPT.with_suffix(".css").as_uri(), SCRIPT.as_uri()
+    page.write_text(HARNESS.format(css=css, js=js))
     chromium.get(page.as_uri())
     return chromium
 
@@ -174,13 +167,11 @@ def test_page_walk(browser):
     drawn = browser.find_elements("css selector", "[data-part=walk] .ct-cell text")
     np.testing.assert_array_equal([number(t.text) for t in drawn], phi.ravel())
     assert not walk["repeats"] and walk["expected"] == pytest.approx(walk["truth"])
-    assert walk["truth"] == pytest.approx(
-        Linear(walk["d"], scale=1 / walk["d"]).moments(2)[1]
-    )
+    truth = Linear(walk["d"], scale=1 / walk["d"]).moments(2)[1]
+    assert walk["truth"] == pytest.approx(truth)
     assert not browser.find_elements("css selector", ".ct-red")
-    while (
-        state(browser, "walk")["rows"][1] != walk["rows"][0]
-    ):  # up to the first corner's row
+    first = walk["rows"][0]
+    while state(browser, "walk")["rows"][1] != first:  # up to the first corner's row
         find(browser, "[data-part=walk] [data-corner='2']").send_keys(Keys.ARROW_UP)
     met = state(browser, "walk")
     assert met["repeats"] and len(browser.find_elements("css selector", ".ct-red")) == 1
@@ -248,19 +239,11 @@ def test_page_spread(browser):
         done["seed"],
     )
     truth = Linear(d, scale=1 / d).moments(n)[n - 1]
-    estimators = {
-        "naive": sm.naive,
-        "kv_row": lambda phi, n: sm.kong_valiant(phi, n, sampled="rows"),
-        "kv_col": lambda phi, n: sm.kong_valiant(phi, n, sampled="columns"),
-        "increasing": sm.increasing,
-    }
-    for name, estimator in estimators.items():
+    for name, estimator in ESTIMATORS.items():
         values = np.array([estimator(np.array(phi), n)[n - 1] for phi in drawn]) / truth
-        for key, value in {
-            "mean": values.mean(),
-            "spread": values.std(ddof=1),
-            "error": values.std(ddof=1) / np.sqrt(len(values)),
-        }.items():
+        mean, spread = values.mean(), values.std(ddof=1)
+        told = dict(mean=mean, spread=spread, error=spread / np.sqrt(len(values)))
+        for key, value in told.items():
             shown = find(browser, f"[data-method={name}] [data-key={key}]").text
             assert number(shown) == pytest.approx(value, abs=6e-4)
         exact = number(find(browser, f"[data-method={name}] [data-key=exact]").text)
@@ -287,12 +270,10 @@ def test_page_sweep(browser):
     np.testing.assert_allclose(sweep["estimates"], expected, rtol=1e-11)
     for n in (2, 3):
         said = find(browser, f"[data-part=sweep] [data-order='{n}']").text
-        assert number(said.rstrip(".").split()[-1]) == pytest.approx(
-            expected[n - 1], abs=6e-5
-        )
-    assert not find(
-        browser, "[data-part=sweep] [aria-label='play or pause']"
-    ).is_displayed()
+        shown = number(said.rstrip(".").split()[-1])
+        assert shown == pytest.approx(expected[n - 1], abs=6e-5)
+    play = find(browser, "[data-part=sweep] [aria-label='play or pause']")
+    assert not play.is_displayed()
 
 
 def narrow(browser, theme):
@@ -342,9 +323,8 @@ def test_figures_open_and_edges_fade(browser, tmp_path):
     find(browser, "figure img").send_keys(Keys.ENTER)
     assert find(browser, "dialog img").get_attribute("alt") == "nine by nine"
     find(browser, "dialog").send_keys(Keys.ESCAPE)
-    WebDriverWait(browser, 10).until(
-        lambda b: not b.find_elements("css selector", "dialog")
-    )
+    closed = lambda b: not b.find_elements("css selector", "dialog")
+    WebDriverWait(browser, 10).until(closed)
     kept = browser.find_elements("css selector", ".keeps")  # no line ends within
     assert [span.text for span in kept] == ["(x)."]
     assert find(browser, "p").text == "A formula (x). Another y here."

@@ -412,7 +412,7 @@ def test_words_of_two_systems():
     assert ratio.plain == pytest.approx(0.1 / np.sqrt(0.18)) and ratio.stderr > 0
     assert est.dimension(system="b").plain == pytest.approx(4 / 0.9)
     assert est.to_dict()["words"][3] == ["a", "b"] and est.to_dict()["dimension"] is None
-    assert power_words(2, "b") == [("b",), ("b", "b")]
+    assert power_words(2) == [("phi",), ("phi", "phi")]
 
 
 def test_holm():

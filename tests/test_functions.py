@@ -110,20 +110,17 @@ def test_equal_eigenvalues(f):
 def test_names_are_what_they_say():
     "Of exact curves, every function of eigenvalues is itself."
     s = np.array([3.0, 1.0, 1.0, 0.2, 0.05])
-    x = (
-        np.diag(np.sqrt(25 * s))
-        @ np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
-    )
+    turned = np.linalg.qr(np.random.default_rng(0).normal(size=(5, 5)))[0]
+    x = np.diag(np.sqrt(25 * s)) @ turned
     phi = np.vstack([x, np.zeros((4, 5))]) * np.sqrt(9 / 5)
     phi = np.hstack([phi, np.zeros((9, 4))]) * np.sqrt(9 / 5)  # nine of each are complete
-    found = {
-        f: sm.spectral_function(phi, f, center=False, population=(9, 9)).value
-        for f in ("effective_rank", "rankme", "nuclear", ("ridge", 0.5), np.log1p)
-    }
+    complete = dict(center=False, population=(9, 9))
+    names = ("effective_rank", "rankme", "nuclear", ("ridge", 0.5), np.log1p)
+    found = [sm.spectral_function(phi, f, **complete).value for f in names]
     entropy = lambda p: np.exp(-(p / p.sum() * np.log(p / p.sum())).sum())
     truth = [entropy(s), entropy(np.sqrt(s)), np.sqrt(s).sum()]
     truth += [(s / (s + 0.5)).sum(), np.log1p(s).sum()]
-    np.testing.assert_allclose(list(found.values()), truth, rtol=0.02)
+    np.testing.assert_allclose(found, truth, rtol=0.02)
 
 
 @pytest.mark.parametrize("scale", [1e-80, 1.0, 1e80])
@@ -133,9 +130,8 @@ def test_scale_and_permutation(scale):
     moved = scale * phi[rng.permutation(30)][:, rng.permutation(40)]
     np.testing.assert_allclose(sm.spectral_function(moved).value, one.value, rtol=1e-6)
     ridge = sm.spectral_function(moved, ("ridge", 0.1 * scale**2)).value
-    np.testing.assert_allclose(
-        ridge, sm.spectral_function(phi, ("ridge", 0.1)).value, rtol=1e-6
-    )
+    one = sm.spectral_function(phi, ("ridge", 0.1)).value
+    np.testing.assert_allclose(ridge, one, rtol=1e-6)
 
 
 def test_groups_trials_and_copies():
@@ -285,11 +281,9 @@ def test_kernel_takes_options_of_rows():
     kernel = sm.estimate(kernel=x @ x.T / 3, n_max=2, **options)
     np.testing.assert_allclose(kernel.values, features.values, rtol=1e-9)
     np.testing.assert_allclose(kernel.stderr, features.stderr, rtol=1e-6)
-    finite = [
-        sm.estimate(x, 2, population=(100, 3)),
-        sm.estimate(kernel=x @ x.T / 3, n_max=2, population=(100, None)),
-    ]
-    np.testing.assert_allclose(finite[0].values, finite[1].values, rtol=1e-9)
+    features = sm.estimate(x, 2, population=(100, 3))
+    kernel = sm.estimate(kernel=x @ x.T / 3, n_max=2, population=(100, None))
+    np.testing.assert_allclose(kernel.values, features.values, rtol=1e-9)
 
 
 def test_gram_matrix_as_data_gets_a_note():
@@ -358,10 +352,8 @@ def test_classes():
     phi = latent @ rng.standard_normal((8, 60))
     found = sm.by(phi, labels, row_weights=np.ones(160))
     assert list(found.estimates) == ["1", "2", "3"] and len(found.rows) == 3
-    alone = sm.estimate(phi[labels == 2], 2).dimension()
-    np.testing.assert_allclose(
-        found.estimates["2"].dimension().value, alone.value, rtol=0.05
-    )
+    alone, its = sm.estimate(phi[labels == 2], 2), found.estimates["2"]
+    np.testing.assert_allclose(its.dimension().value, alone.dimension().value, rtol=0.05)
     p = {(row["first"], row["second"]): row["p_holm"] for row in found.rows}
     assert p["1", "2"] < 0.01 and p["2", "3"] > 0.01
     assert "inputs" in str(found) and found._repr_html_().count("<table") == 2

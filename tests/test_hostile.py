@@ -121,10 +121,9 @@ def test_children_may_die(monkeypatch, tmp_path):
     assert text.count(change) == 1
     deaths = (f"    if seed == {k}:\n        {x}\n" for k, x in enumerate(DEADLY, 1))
     text = text.replace(change, "".join(deaths) + change)
-    text = text.replace("SECONDS = 60", "SECONDS = 3").replace(
-        "parents[1]", f"parents[0] and Path({str(hostile.ROOT)!r})"
-    )
-    script.write_text(text)
+    text = text.replace("SECONDS = 60", "SECONDS = 3")
+    here = f"parents[0] and Path({str(hostile.ROOT)!r})"
+    script.write_text(text.replace("parents[1]", here))
     monkeypatch.setattr(hostile, "__file__", str(script))
     found = hostile.run("files", 0, 5)
     assert found["counts"]["failed"] == 3 and [*found["failures"]] == ["1", "2", "3"]

@@ -290,11 +290,8 @@ def test_command_line(tmp_path, capsys):
 
     path = str(tmp_path / "x.npy")
     np.save(path, COUNTS)
-    for text, noise in (
-        ("poisson", "poisson"),
-        ("binomial:30", ("binomial", 30)),
-        ("2.5", 2.5),
-    ):
+    laws = {"poisson": "poisson", "binomial:30": ("binomial", 30), "2.5": 2.5}
+    for text, noise in laws.items():
         assert main(["estimate", path, "--noise", text, "--n-max", "2"]) == 0
         m = sm.estimate(COUNTS, 2, noise=noise).values
         assert f"{m[0]:.4g}" in capsys.readouterr().out
@@ -378,10 +375,8 @@ def test_noise_of_the_features_measured():
 
 def test_errors_of_many_rows_in_groups():
     "Masks of one turn of a loop do not reach the next (600 rows, two turns)."
-    x, groups = (
-        np.random.default_rng(0).standard_normal((600, 80)),
-        np.repeat(range(150), 4),
-    )
+    x = np.random.default_rng(0).standard_normal((600, 80))
+    groups = np.repeat(range(150), 4)
     found = sm.estimate(x, 2, groups=groups, center=False)
     keep = groups != 7
     without = sm.estimate(x[keep], 2, groups=groups[keep], center=False, stderr=False)

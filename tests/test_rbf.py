@@ -30,24 +30,16 @@ def test_graded_matrices_keep_small_eta():
     S_x, S = C * np.outer(scale, scale), covariance(1, d, floor=1.0)
     with mpmath.workdps(60):
         matrix = mpmath.matrix(S_x) * mpmath.inverse(mpmath.matrix(S))
-        exact = sorted(
-            (float(mpmath.re(v)) for v in mpmath.eig(matrix, left=False, right=False)),
-            reverse=True,
-        )
+        values = mpmath.eig(matrix, left=False, right=False)
+        exact = sorted((float(mpmath.re(v)) for v in values), reverse=True)
     assert_allclose(RBF(d, input_cov=S_x, kernel_cov=S).eta, exact, rtol=1e-6)
 
 
 def test_forms_of_a_covariance_agree():
     truth = RBF(3, input_cov=2.0, kernel_cov=0.5)
     matrix = 2 * np.eye(3)
-    for input_cov in (
-        2,
-        np.float32(2),
-        [2, 2, 2],
-        np.full(3, 2.0),
-        matrix,
-        matrix.astype(int),
-    ):
+    numbers = 2, np.float32(2), [2, 2, 2], np.full(3, 2.0)
+    for input_cov in (*numbers, matrix, matrix.astype(int)):
         process = RBF(3, input_cov=input_cov, kernel_cov=[0.5, 0.5, 0.5])
         np.testing.assert_array_equal(process.moments(9), truth.moments(9))
         np.testing.assert_array_equal(process.eigenvalues(99), truth.eigenvalues(99))
@@ -70,9 +62,8 @@ def test_huge_levels_are_not_written_out():
     assert process.multi_indices(1500).shape == (1500, 1000)
     assert process.multi_indices(1500).sum(axis=1).max() == 2
     lam = RBF(200, input_cov=0.01).eigenvalues(30_000)
-    assert_allclose(
-        lam[-1] / lam[0], np.exp(3 * log_rates(np.float64(0.01))[1]), rtol=1e-12
-    )
+    rate = log_rates(np.float64(0.01))[1]
+    assert_allclose(lam[-1] / lam[0], np.exp(3 * rate), rtol=1e-12)
 
 
 @pytest.mark.parametrize("name", ["input_cov", "kernel_cov"])

@@ -13,20 +13,7 @@ import spectral_moments as sm
 from spectral_moments import all_cycles, estimate
 from spectral_moments.processes import RBF, Linear, power_sums
 from spectral_moments.results import from_moments
-from spectral_moments.spectrum.feasible import (
-    feasible,
-    participation_ratio,
-    plot_dimensions,
-    recover_eigenvalues,
-    renyi_dimension,
-)
-from spectral_moments.spectrum.moment_problem import (
-    Spectrum,
-    maximum_entropy,
-    moment_grid,
-    moments_and_covariance,
-)
-from spectral_moments.spectrum.submatrices import dimension_sweep
+from spectral_moments.spectrum import moment_problem as problem
 
 # --- the dimension ---
 
@@ -43,7 +30,7 @@ def test_denominator_is_that_of_the_package_dimensionality(shape, mean):
 
 def test_nearly_the_package_dimensionality_on_large_matrices():
     phi = Linear(4).sample(300, 400, 2)
-    found = participation_ratio(phi)
+    found = sm.participation_ratio(phi)
     assert found.value == pytest.approx(dimensionality.participation_ratio(phi), rel=0.01)
 
 
@@ -51,11 +38,11 @@ def test_nearly_the_package_dimensionality_on_large_matrices():
 def test_one_dimension_everywhere(options):
     phi = RBF(2).sample(30, 40, 4)
     est = estimate(phi, 4, **options)
-    others = [renyi_dimension(est, 2), participation_ratio(phi, **options)]
-    others.append(dimension_sweep(phi, (0.5,), n_draws=2, **options).whole)
+    others = [sm.renyi_dimension(est, 2), sm.participation_ratio(phi, **options)]
+    others.append(sm.dimension_sweep(phi, (0.5,), n_draws=2, **options).whole)
     for found in others:
         assert found.to_dict() == pytest.approx(est.dimension().to_dict(), rel=1e-9)
-    drawn = plot_dimensions(est, n_max=2).lines[0].get_ydata()
+    drawn = sm.plot_dimensions(est, n_max=2).lines[0].get_ydata()
     assert drawn == pytest.approx([est.dimension().value])
 
 
@@ -68,7 +55,7 @@ def test_standard_error_against_the_spread(eigenvalues, ratio):
     truth, found = eigenvalues.sum() ** 2 / (eigenvalues**2).sum(), []
     for _ in range(150):
         x, w = rng.standard_normal((40, 8)), rng.standard_normal((50, 8))
-        q = participation_ratio(x * np.sqrt(eigenvalues) @ w.T)
+        q = sm.participation_ratio(x * np.sqrt(eigenvalues) @ w.T)
         low, high = q.interval(0.9)
         found.append([q.value, q.stderr, low < truth < high])
     values, errors, covered = np.array(found).T
@@ -81,7 +68,7 @@ def test_standard_error_against_the_spread(eigenvalues, ratio):
 @settings(max_examples=30, deadline=None)
 def test_renyi_dimensions_decrease(eigenvalues):
     m = power_sums(eigenvalues, 6)
-    values = [renyi_dimension(m, n).value for n in range(2, 7)]
+    values = [sm.renyi_dimension(m, n).value for n in range(2, 7)]
     assert (np.diff(values) <= 1e-9 * values[0]).all()
     assert values[-1] >= 1 - 1e-9 and values[0] <= len(eigenvalues) * (1 + 1e-9)
 
@@ -92,26 +79,26 @@ def test_trials_and_gaps():
     trials = phi + rng.standard_normal((4, *phi.shape))
     gaps = np.where(rng.random(trials.shape) < 0.1, np.nan, trials)
     for data in (trials, gaps):
-        found = participation_ratio(data, random_state=1)
+        found = sm.participation_ratio(data, random_state=1)
         assert abs(found.value - 6) < 4 * found.stderr < 6
-    assert participation_ratio(trials.mean(axis=0)).value > 6.3  # the noise counts
+    assert sm.participation_ratio(trials.mean(axis=0)).value > 6.3  # the noise counts
 
 
 def test_no_answer_without_a_positive_denominator():
     phi = np.array([[1.0, -1.0], [1.0, 1.0]])
     for data in (phi, np.zeros((5, 5))):
-        assert np.isnan(participation_ratio(data, center=False).value)
+        assert np.isnan(sm.participation_ratio(data, center=False).value)
 
 
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: participation_ratio([1.0, 0.5]), "1 axes|2 axes|must have 2"),
-        (lambda: participation_ratio(np.ones((3, 5))), "4 distinct rows"),
-        (lambda: participation_ratio(np.ones((5, 1))), "n_max = 2 exceeds"),
-        (lambda: renyi_dimension([1.0, 0.5], 3), r"needs m\(3\)"),
-        (lambda: renyi_dimension([1.0, 0.5], 1), "order = 1 is too small"),
-        (lambda: plot_dimensions(from_moments([1, 1, 1], [2, 2, 2])), "not usable"),
+        (lambda: sm.participation_ratio([1.0, 0.5]), "1 axes|2 axes|must have 2"),
+        (lambda: sm.participation_ratio(np.ones((3, 5))), "4 distinct rows"),
+        (lambda: sm.participation_ratio(np.ones((5, 1))), "n_max = 2 exceeds"),
+        (lambda: sm.renyi_dimension([1.0, 0.5], 3), r"needs m\(3\)"),
+        (lambda: sm.renyi_dimension([1.0, 0.5], 1), "order = 1 is too small"),
+        (lambda: sm.plot_dimensions(from_moments([1, 1, 1], [2, 2, 2])), "not usable"),
     ],
 )
 def test_messages(call, message):
@@ -119,7 +106,7 @@ def test_messages(call, message):
         call()
 
 
-# --- feasible moments ---
+# --- sm.feasible moments ---
 
 
 def with_errors(m, error=0.05):
@@ -146,7 +133,7 @@ def test_feasible_moments_are_moments(eigenvalues, k, seed):
     stderr = m * np.linspace(0.05, 1.5, k)
     noisy = m + stderr * rng.standard_normal(k)
     noisy[0] = abs(noisy[0])
-    found = feasible(from_moments(noisy, stderr))
+    found = sm.feasible(from_moments(noisy, stderr))
     assert (found.values >= 0).all() and is_feasible(found.values)
     n = np.arange(k)
     np.testing.assert_allclose(
@@ -161,25 +148,25 @@ def test_feasible_scales(scale):
     n = np.arange(1, 6)
     C = est.covariance * scale ** np.add.outer(n, n)
     moved = from_moments(est.values * scale**n, covariance=C)
-    one, other = feasible(est), feasible(moved)
+    one, other = sm.feasible(est), sm.feasible(moved)
     np.testing.assert_allclose(other.values, one.values * scale**n, rtol=1e-6)
     np.testing.assert_allclose(other.eigenvalues(5), scale * one.eigenvalues(5), rtol=1e-5)
 
 
 def test_feasible_keeps_good_moments_and_repairs_bad_ones():
     m = power_sums([1.0, 0.5, 0.2, 0.2], 6)
-    np.testing.assert_allclose(feasible(with_errors(m, 1e-5)).values, m, rtol=1e-4)
+    np.testing.assert_allclose(sm.feasible(with_errors(m, 1e-5)).values, m, rtol=1e-4)
     bad = m.copy()
     bad[4] = -0.1
     stderr = m * [0.01, 0.01, 0.01, 0.01, 2.0, 0.01]
-    repaired = feasible(from_moments(bad, stderr)).values
+    repaired = sm.feasible(from_moments(bad, stderr)).values
     np.testing.assert_allclose(repaired[[0, 1, 2, 3, 5]], m[[0, 1, 2, 3, 5]], rtol=0.03)
     assert repaired[4] == pytest.approx(m[4], rel=0.05)  # the others tell it
 
 
 def test_spectrum_is_deterministic_and_keeps_the_errors():
     est = estimate(RBF(3).sample(40, 60, 2), 5, center=False)
-    one, other = feasible(est), feasible(est)
+    one, other = sm.feasible(est), sm.feasible(est)
     np.testing.assert_array_equal(one.values, other.values)
     np.testing.assert_allclose(one.moments.stderr, est.stderr, rtol=1e-9)
     spread = np.sqrt(one.linearised.diagonal())
@@ -193,36 +180,42 @@ def test_spectrum_is_deterministic_and_keeps_the_errors():
 def test_unknown_orders_are_left_out():
     m = power_sums([1.0, 0.5, 0.2], 5)
     est = from_moments(m, np.append(0.1 * m[:3], [np.nan, np.inf]))
-    assert len(moments_and_covariance(est)[0]) == len(feasible(est).values) == 3
+    assert len(problem.moments_and_covariance(est)[0]) == len(sm.feasible(est).values) == 3
     with pytest.raises(ValueError, match="standard errors"):
-        feasible(m)
+        sm.feasible(m)
     with pytest.raises(ValueError, match="not positive"):
-        feasible(from_moments(-m, m))
+        sm.feasible(from_moments(-m, m))
 
 
 def test_recovery_without_count_and_upper():
     est = estimate(sm.PowerLaw(1.0).sample(60, 80, 3), 4)
-    np.testing.assert_array_equal(recover_eigenvalues(est), feasible(est).eigenvalues())
-    np.testing.assert_array_equal(recover_eigenvalues(est, 7), feasible(est).eigenvalues(7))
+    np.testing.assert_array_equal(
+        sm.recover_eigenvalues(est), sm.feasible(est).eigenvalues()
+    )
+    np.testing.assert_array_equal(
+        sm.recover_eigenvalues(est, 7), sm.feasible(est).eigenvalues(7)
+    )
     with pytest.raises(ValueError, match="needs count"):
-        recover_eigenvalues(est, upper=1.0)
+        sm.recover_eigenvalues(est, upper=1.0)
     with pytest.raises(ValueError, match="upper"):
-        recover_eigenvalues(est, 3, weights=np.ones(4))
+        sm.recover_eigenvalues(est, 3, weights=np.ones(4))
 
 
 def test_the_measure_of_maximum_entropy_of_sharp_moments_is_near_the_truth():
     for process in (Linear(5), sm.PowerLaw(1.0)):
         truth = process.eigenvalues(5)
-        one = feasible(with_errors(process.moments(7), 1e-6)).eigenvalues(5)
+        one = sm.feasible(with_errors(process.moments(7), 1e-6)).eigenvalues(5)
         assert abs(one - truth).sum() < 0.05 * truth.sum()
 
 
 def test_with_the_trace_alone_eigenvalues_form_a_geometric_sequence():
-    s = moment_grid(150)
+    s = problem.moment_grid(150)
     width = np.append(0, np.diff([0, *(s[1:-1] + s[2:]) / 2, 1]))
     one = np.ones(1)
-    even = maximum_entropy(7 * one, 0.1 * one, np.ones((1, len(s))), np.eye(1), width)
+    even = problem.maximum_entropy(
+        7 * one, 0.1 * one, np.ones((1, len(s))), np.eye(1), width
+    )
     np.testing.assert_allclose(even, 7 * width, rtol=1e-9)
-    spectrum = Spectrum(None, from_moments(7 * one, one), np.eye(1), s, even)
+    spectrum = sm.Spectrum(None, from_moments(7 * one, one), np.eye(1), s, even)
     found = spectrum.eigenvalues(12)
     np.testing.assert_allclose(found[1:] / found[:-1], np.exp(-1 / 7), rtol=0.02)

@@ -4,9 +4,9 @@ The formulas run under node, the page in a headless Chromium; each half is skipp
 program is not installed.
 """
 
+import functools
 import io
 import json
-import subprocess
 
 import numpy as np
 import pytest
@@ -14,27 +14,21 @@ from conftest import ROOT
 from scipy.special import stdtrit
 from test_cycles_page import assert_whole, find, narrow, needs_node
 from test_cycles_page import browser as browser
+from test_cycles_page import node as formulas
 
 import spectral_moments as sm
 from spectral_moments.processes import Linear
 
 SCRIPT = ROOT / "_static/your_matrix.js"
-PRELUDE = f"""
-const c = require({json.dumps(str(SCRIPT))}), files = require("fs");
+PRELUDE = """
+const files = require("fs");
 const bytes = (name) => Uint8Array.from(files.readFileSync(name)).buffer;
-const words = (f) => {{ try {{ return f(); }} catch (e) {{
-  if (!(e instanceof c.Refused)) throw e; return e.message; }} }};
+const words = (f) => { try { return f(); } catch (e) {
+  if (!(e instanceof c.Refused)) throw e; return e.message; } };
 const plain = (key, v) => typeof v === "number" && !Number.isFinite(v) ? String(v) :
   v instanceof Float64Array ? Array.from(v) : v;
 """
-
-
-def node(expression):
-    "Value of an expression in the formulas `c` of the page."
-    code = f"{PRELUDE}console.log(JSON.stringify({expression}, plain))"
-    done = subprocess.run(["node", "-e", code], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+node = functools.partial(formulas, script=SCRIPT, prelude=PRELUDE)
 
 
 def saved(tmp_path, contents):
@@ -44,6 +38,12 @@ def saved(tmp_path, contents):
         names.append(str(tmp_path / f"file{k}"))
         (tmp_path / f"file{k}").write_bytes(content)
     return json.dumps(names)
+
+
+def measured(tmp_path, matrices):
+    "What the page finds of some matrices."
+    files = saved(tmp_path, map(npy, matrices))
+    return node(f"{files}.map((name) => c.dimension(c.readBytes(bytes(name))))")
 
 
 def npy(array):
@@ -87,8 +87,7 @@ def test_numbers_are_those_of_the_library(tmp_path):
     given = [matrix(*shape) for shape in SHAPES]
     given += [np.random.default_rng(k).normal(size=(20, 30)) for k in range(4)]  # no limit
     given += [given[1] + 1e4]
-    files = saved(tmp_path, map(npy, given))
-    found = node(f"{files}.map((name) => c.dimension(c.readBytes(bytes(name))))")
+    found = measured(tmp_path, given)
     for phi, numbers in zip(given, found, strict=True):
         rtol = 1e-6 if abs(phi.mean()) > 1e3 else 1e-9
         compare(numbers, phi, rtol=rtol)
@@ -99,10 +98,7 @@ def test_numbers_are_those_of_the_library(tmp_path):
 @needs_node
 def test_deletions_where_the_library_takes_the_derivative(tmp_path):
     phi = matrix(100, 2000)
-    found = node(
-        f"{saved(tmp_path, [npy(phi)])}.map((n) => c.dimension(c.readBytes(bytes(n))))"
-    )
-    compare(found[0], phi, rtol=5e-3)
+    compare(measured(tmp_path, [phi])[0], phi, rtol=5e-3)
 
 
 @needs_node
@@ -116,9 +112,7 @@ def test_quantiles_of_student():
 @needs_node
 def test_no_unit_matters(tmp_path):
     phi = matrix(12, 9)
-    files = saved(tmp_path, map(npy, [phi, 1e200 * phi, 1e-200 * phi]))
-    found = node(f"{files}.map((name) => c.dimension(c.readBytes(bytes(name))))")
-    for numbers in found:
+    for numbers in measured(tmp_path, [phi, 1e200 * phi, 1e-200 * phi]):
         compare(numbers, phi)
 
 
@@ -167,9 +161,7 @@ def test_files_of_numpy(tmp_path):
     kinds = ["<f8", ">f8", "<f4", ">f4", "<f2", "|i1", "<i2", ">i4", "<i8"]
     kinds += ["|u1", ">u2", "<u4", "<u8", "|b1"]
     exact = np.array(NUMBERS)
-    given = [
-        exact.astype(kind) if kind[1] in "fi" else abs(exact).astype(kind) for kind in kinds
-    ]
+    given = [(exact if kind[1] in "fi" else abs(exact)).astype(kind) for kind in kinds]
     given += [np.asfortranarray(x) for x in given]
     halves = np.array([[6e-8, -1e-5, 65504, -0.0, 0.333]] * 5, dtype="f2")
     given += [halves, halves.T]
@@ -204,11 +196,8 @@ def test_files_of_text(tmp_path):
         counted: (rows,),
     }
     files = saved(tmp_path, [x.encode() for x in given])
-    for found, said in zip(
-        node(f"{files}.map((name) => c.readBytes(bytes(name)))"),
-        given.values(),
-        strict=True,
-    ):
+    read = node(f"{files}.map((name) => c.readBytes(bytes(name)))")
+    for found, said in zip(read, given.values(), strict=True):
         np.testing.assert_array_equal(found["data"], np.ravel(NUMBERS))
         assert len(found["notes"]) == len(said)
         assert all(what in note for what, note in zip(said, found["notes"]))
@@ -335,9 +324,8 @@ def test_page_takes_chosen_files_typed_numbers_and_examples(page, tmp_path):
     compare(state(page), phi)
     find(page, "summary").click()
     field = find(page, "textarea")
-    typed = np.array(
-        [line.split() for line in field.get_attribute("value").strip().split("\n")]
-    )
+    lines = field.get_attribute("value").strip().split("\n")
+    typed = np.array([line.split() for line in lines])
     press(page, "measure these")
     compare(state(page), typed.astype(float))
     field.clear()
@@ -351,9 +339,8 @@ def test_page_is_whole(page, theme):
     narrow(page, theme)
     press(page, "20 dimensions")
     state(page)
-    page.execute_script(
-        "document.querySelectorAll('details').forEach((d) => (d.open = true))"
-    )
+    every = "document.querySelectorAll('details')"
+    page.execute_script(f"{every}.forEach((d) => (d.open = true))")
     fields = "[...document.querySelectorAll('input, textarea')]"
     assert page.execute_script(f"return {fields}.every((e) => e.labels[0])")
     assert_whole(page)

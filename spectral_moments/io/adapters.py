@@ -17,22 +17,16 @@ def from_xarray(
 ):  # its values in that order, in memory or as a Dask array, as `data` holds them
     'A matrix or trials by dimension names: from_xarray(data, ("stimulus", "neuron")).'
     if not hasattr(data, "dims") or not hasattr(data, "transpose"):
-        kind = type(data).__name__
-        message = f"data is a {kind}; pass an xarray.DataArray, for instance ds['x']"
-        raise ArgumentError("data", message)
+        message = "pass an xarray.DataArray, for instance ds['x']"
+        raise ArgumentError("data", f"data is a {type(data).__name__}; {message}")
     wanted = (dims,) if isinstance(dims, str) else tuple(dims)
     if len(wanted) not in (2, 3) or len(set(wanted)) < len(wanted):
-        raise ArgumentError(
-            "dims",
-            f"dims = {dims!r} must be two or three different names: "
-            "(inputs, features) or (trials, inputs, features)",
-        )
+        names = "(inputs, features) or (trials, inputs, features)"
+        problem = f"dims = {dims!r} must be two or three different names: {names}"
+        raise ArgumentError("dims", problem)
     if set(wanted) != set(data.dims):
-        raise ArgumentError(
-            "dims",
-            f"dims = {wanted} must be all dimensions of data, which has {data.dims}; "
-            "select or stack the others first",
-        )
+        problem = f"dims = {wanted} must be all dimensions of data, which has {data.dims}"
+        raise ArgumentError("dims", f"{problem}; select or stack the others first")
     return data.transpose(*wanted).data
 
 # %% ../../nbs/94_adapters.ipynb #b0803bb1

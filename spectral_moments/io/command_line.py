@@ -49,18 +49,14 @@ def _law(text):
 
 # %% ../../nbs/27_command_line.ipynb #27c00001
 _SWITCH = argparse.BooleanOptionalAction  # --center and --no-center
-_SIZES = "how many there are in all: a number, 'all' if all were measured, or 'inf'"
+_SIZES = dict(nargs=2, type=_population, metavar=("INPUTS", "FEATURES"))
+_SIZES["help"] = "how many there are in all: a number, 'all' if all were measured, or 'inf'"
+_NOISE = dict(type=_law, metavar="LAW", help="poisson, binomial:N or a variance; one trial")
 OPTIONS = {  # argument of the library: (flag, options of argparse)
     "n_max": ("--n-max", dict(type=int, help="highest order")),
     "method": ("--method", dict(help="auto, all_cycles, increasing, blocks, sketched")),
-    "population": (
-        "--population",
-        dict(nargs=2, type=_population, metavar=("INPUTS", "FEATURES"), help=_SIZES),
-    ),
-    "noise": (
-        "--noise",
-        dict(type=_law, metavar="LAW", help="poisson, binomial:N or a variance; one trial"),
-    ),
+    "population": ("--population", _SIZES),
+    "noise": ("--noise", _NOISE),
     "column_groups": ("--column-groups", dict(metavar="FILE", help="labels of features")),
     "column_weights": ("--column-weights", dict(metavar="FILE", help="of features")),
     "n_permutations": ("--permutations", dict(type=int, help="random orders to average")),
@@ -93,8 +89,7 @@ def make_parser() -> argparse.ArgumentParser:
         prog="spectral-moments",
         description="Unbiased spectral moments of the operator behind a matrix.",
     )
-    version = f"%(prog)s {sm.__version__}"
-    parser.add_argument("--version", action="version", version=version)
+    parser.add_argument("--version", action="version", version=f"%(prog)s {sm.__version__}")
     commands = parser.add_subparsers(dest="command", required=True)
     flag = dict(action="store_true")
 
@@ -143,8 +138,8 @@ def _add_reading(parser, number, names):
     "Add files, how they are read, and options of the library."
     known = "a file, a URL, or - for the standard input"
     parser.add_argument("files", nargs=number, metavar="FILE", help=known)
-    trials = dict(action="store_true", help="files, or a first axis, are trials")
-    parser.add_argument("--trials", **trials)
+    about = "files, or a first axis, are trials"
+    parser.add_argument("--trials", action="store_true", help=about)
     table = READING | {name: OPTIONS[name] for name in names}
     labels = ("groups", "groups_key")
     _add(parser.add_mutually_exclusive_group(), {name: table.pop(name) for name in labels})
@@ -165,10 +160,8 @@ def _expand(arguments):
         arguments.shards = arguments.shards or not arguments.trials
         found += fitting
     if len(found) > 1 and not (arguments.trials or arguments.shards):
-        raise ValueError(
-            "files: pass --shards if they are parts of the inputs of one matrix, or "
-            "--trials if they are repeats of it"
-        )
+        shards = "--shards if they are parts of the inputs of one matrix"
+        raise ValueError(f"files: pass {shards}, or --trials if they are repeats of it")
     arguments.files = found
     arguments.repeats = arguments.trials and len(found) > 1 and not arguments.shards
 
@@ -177,10 +170,9 @@ def _opened(arguments):
     "The files, with the standard input in the place of -."
     if arguments.files.count("-") > 1:
         raise ValueError("-: the standard input can be read once only")
-    if "-" in arguments.files and sys.stdin is None:
-        raise ValueError("standard input: is closed")
-    if "-" in arguments.files and sys.stdin.isatty():
-        raise ValueError("standard input: is a terminal; send a file or a pipe into it")
+    if "-" in arguments.files and (sys.stdin is None or sys.stdin.isatty()):
+        terminal = "is a terminal; send a file or a pipe into it"
+        raise ValueError(f"standard input: {terminal if sys.stdin else 'is closed'}")
     return [sys.stdin.buffer if path == "-" else path for path in arguments.files]
 
 
@@ -190,10 +182,15 @@ def _names(arguments):
     return ["standard input" if path == "-" else path for path in files]
 
 # %% ../../nbs/27_command_line.ipynb #53ce1fb5
+def _read(reader, arguments):
+    "What a reader finds in each of the files."
+    reading = {name: getattr(arguments, name) for name in READING}
+    return [reader(path, **reading) for path in _opened(arguments)]
+
+
 def _loaded(arguments):
     "The recordings in the files."
-    reading = {name: getattr(arguments, name) for name in READING}
-    found = [sm.load_recording(path, **reading) for path in _opened(arguments)]
+    found = _read(sm.load_recording, arguments)
     for name, one in zip(_names(arguments), found):
         _check_axes(name, one.values.shape, arguments)
     return found
@@ -239,18 +236,25 @@ def _options(arguments):
     return found
 
 
+@contextlib.contextmanager
+def _told(what, kinds=OSError):
+    "Say what failed, and why."
+    try:
+        yield
+    except kinds as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ValueError(f"{what} ({reason})") from None
+
+
 def _listed(path, name):
     "Labels or weights from a file: a .npy array, or a line each."
     if Path(path).suffix.lower() == ".npy":
         array = sm.load_matrix(path)
         return array.reshape(-1) if max(array.shape, default=0) == array.size else array
-    try:
+    with _told(f"{path}: the {name} cannot be read", (OSError, ValueError)):
         lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
         kind = float if name.endswith("weights") else str
         return [kind(line.strip()) for line in lines if line.strip()]
-    except (OSError, ValueError) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"{path}: the {name} cannot be read ({reason})") from None
 
 
 def _fill_population(options, recordings):
@@ -258,17 +262,15 @@ def _fill_population(options, recordings):
     if 0 in options.get("population", ()):
         shapes = {one.values.shape[-2:] for one in recordings}
         if len(shapes) > 1:
-            raise ValueError(
-                "--population: files of different shapes; give numbers, not all"
-            )
+            problem = "files of different shapes; give numbers, not all"
+            raise ValueError(f"--population: {problem}")
         sizes = zip(options["population"], *shapes)
         options["population"] = tuple(seen if n == 0 else n for n, seen in sizes)
 
 # %% ../../nbs/27_command_line.ipynb #92bc58b3
 def _batches(arguments):
     "Batches of rows of the file, of its parts, or of several files as trials."
-    reading = {name: getattr(arguments, name) for name in READING}
-    each = [sm.row_batches(path, **reading) for path in _opened(arguments)]
+    each = _read(sm.row_batches, arguments)
     each = [chain.from_iterable(each)] if arguments.shards else each
     for parts in zip_longest(*each):
         if any(part is None for part in parts):
@@ -281,12 +283,11 @@ def _labels(arguments, groups):
     "Labels of all rows, whose groups follow each other; None if there are none."
     import numpy as np
 
-    from spectral_moments.io.files import load_labels
-
     if arguments.groups_key is not None:
+        from spectral_moments.io.files import load_labels
+
         paths = arguments.files if arguments.shards else arguments.files[:1]
-        each = [load_labels(path, arguments.groups_key) for path in paths]
-        groups = np.concatenate(each)
+        groups = np.concatenate([load_labels(x, arguments.groups_key) for x in paths])
     if groups is None:
         return None
     groups = np.asarray(groups)
@@ -335,8 +336,9 @@ def _streamed(arguments, n_max, options):
         first = next(batches, None)
         if first is None:
             raise ValueError(f"{_names(arguments)[0]}: has no rows")
-        kept = _Kept(arguments.checkpoint, about | dict(features=first.shape[-1]), first)
-        unseen = kept.unseen(chain([first], batches), labels)
+        about["features"] = first.shape[-1]
+        kept = _Kept(arguments.checkpoint, about, first, labels)
+        unseen = kept.unseen(chain([first], batches))
         rest = _whole_groups(unseen, labels, kept.rows)
         try:
             with progress_bar(_shown(arguments), None, "row") as bar:
@@ -368,10 +370,8 @@ def _locked(path):
     if path.exists() and not (path.is_file() and os.access(path, os.W_OK)):
         raise ValueError(f"{path}: is no file that can be written")
     lock, busy = path.with_name(f".{path.name}.lock"), f"{path}: another run writes to it"
-    try:
+    with _told(f"{path}: cannot be written"):
         number = os.open(lock, os.O_CREAT | os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), 0o600)
-    except OSError as error:
-        raise ValueError(f"{path}: cannot be written ({error.strerror})") from None
     with os.fdopen(number, "w") as file, contextlib.ExitStack() as stack:
         with contextlib.suppress(ImportError):  # Windows has none
             import fcntl
@@ -423,59 +423,53 @@ def _save(path, stream, about):
     with atomic_write(path, follow=False) as file:
         file.write(content.getbuffer())
 
-
-class _Seen:
-    "A digest of rows and of their labels."
-
-    def __init__(self):
-        self.rows, self.labels = hashlib.sha256(), hashlib.sha256()
-
-    def update(self, batch, groups):
-        "The digest with further rows."
-        import numpy as np
-
-        self.rows.update(np.moveaxis(batch, -2, 0).tobytes())
-        for label in () if groups is None else groups:
-            self.labels.update(f"{label}\n".encode())
-        return self.rows.hexdigest() + self.labels.hexdigest()
-
 # %% ../../nbs/27_command_line.ipynb #27c00007
 class _Kept:
     "A stream with its checkpoint: the rows it has seen are known by their digest."
 
-    def __init__(self, path, about, first):
-        self.path, self.about, self.failure = path, about, None
+    def __init__(self, path, about, first, labels):
+        self.path, self.about, self.labels, self.failure = path, about, labels, None
         self.stream, self.known = _resumed(path, about, first)
         self.rows, self.digests = self.stream.n_rows, {}  # by numbers of rows
-        self.seen, self.saved = _Seen(), time.monotonic()
+        self.seen, self.saved = hashlib.sha256(), time.monotonic()
 
-    def unseen(self, batches, labels):
+    def _digest(self, batch):
+        "Of all rows so far, with further ones."
+        import numpy as np
+
+        self.seen.update(np.moveaxis(batch, -2, 0).tobytes())
+        return self.seen.hexdigest()
+
+    def _labelled(self, digest, rows):
+        "A digest of so many rows, and one of their labels."
+        some = () if self.labels is None else self.labels[:rows]
+        text = "".join(f"{label}\n" for label in some)
+        return digest + hashlib.sha256(text.encode()).hexdigest()
+
+    def unseen(self, batches):
         "The rows after those that the checkpoint has, if those are the same."
-        left, start = self.rows, 0
+        start, problem = 0, ""
         for batch in batches:
-            number = min(left, batch.shape[-2])
-            if number:
-                mine = None if labels is None else labels[start : start + number]
-                digest = self.seen.update(batch[..., :number, :], mine)
-                left, start = left - number, start + number
-                if not left and digest != self.known:
-                    raise ValueError(
-                        f"{self.path}: is a checkpoint of other data: the first {start} "
-                        "rows have changed; give another file"
-                    )
+            number = min(self.rows - start, batch.shape[-2])
+            digest, start = self._digest(batch[..., :number, :]), start + number
+            whole = number and start == self.rows
+            if whole and self._labelled(digest, start) != self.known:
+                problem = f"other data: the first {start} rows have changed"
+                break
             if number < batch.shape[-2]:
                 yield batch[..., number:, :]
-        if left:
+        if start < self.rows:
+            problem = f"{self.rows} rows, and there are {start} now"
+        if problem:
             raise ValueError(
-                f"{self.path}: is a checkpoint of {self.rows} rows, and there are {start} "
-                "now; give another file"
+                f"{self.path}: is a checkpoint of {problem}; give another file"
             )
 
     def update(self, batch, groups):
         "Take in further rows."
         rows = self.stream.n_rows
         if self.path:
-            self.digests[rows + batch.shape[-2]] = self.seen.update(batch, groups)
+            self.digests[rows + batch.shape[-2]] = self._digest(batch)
         self.stream.update(batch, **({} if groups is None else dict(groups=groups)))
         self.digests.pop(rows, None)
         if time.monotonic() > self.saved + _EVERY:
@@ -483,16 +477,16 @@ class _Kept:
 
     def save(self):
         "Write the checkpoint; a failure is kept for the end."
-        digest = self.digests.get(self.stream.n_rows)
-        if digest is None:
+        rows, self.saved = self.stream.n_rows, time.monotonic()
+        if rows not in self.digests:
             return
+        digest = self._labelled(self.digests[rows], rows)
         try:
-            _save(self.path, self.stream, self.about | dict(digest=digest))
+            with _told(f"{self.path}: the checkpoint could not be written"):
+                _save(self.path, self.stream, self.about | dict(digest=digest))
             self.failure = None
-        except OSError as error:
-            reason = error.strerror or error
-            self.failure = f"{self.path}: the checkpoint could not be written ({reason})"
-        self.saved = time.monotonic()
+        except ValueError as error:
+            self.failure = error
 
 # %% ../../nbs/27_command_line.ipynb #68dc4dc6
 def _estimate(arguments):
@@ -518,7 +512,7 @@ def _estimate(arguments):
         if arguments.plot:
             _plot(result, data, arguments)
     if failure:
-        raise ValueError(failure)
+        raise failure
     unknown = arguments.dimension and not math.isfinite(float(result.dimension()))
     return NO_ANSWER if unknown else 0
 
@@ -535,14 +529,13 @@ def _usual(arguments):
 
 def _answered(result, arguments):
     "The answer as text or JSON."
-    if not arguments.dimension:
-        return json.dumps(result.to_dict(), indent=1) if arguments.json else str(result)
+    only = getattr(arguments, "dimension", False)
     if arguments.json:
         parts = ("schema", "dimension", "shapes", "settings", "notes")
-        whole = result.to_dict()
-        return json.dumps({name: whole[name] for name in parts}, indent=1)
-    notes = [f"- {note}" for note in result.notes]
-    return "\n".join([f"dimension {result.dimension()}", *notes])
+        found = {k: x for k, x in result.to_dict().items() if not only or k in parts}
+        return json.dumps(found, indent=1)
+    notes = (f"- {note}" for note in result.notes)
+    return "\n".join([f"dimension {result.dimension()}", *notes]) if only else result
 
 # %% ../../nbs/27_command_line.ipynb #7dbddfa6
 def _align(arguments):
@@ -552,7 +545,7 @@ def _align(arguments):
     systems = dict(zip((first, second), _loaded(arguments)))
     options = _options(arguments) | dict(shared_features=arguments.shared_features)
     result = sm.alignments(systems, **options)[first, second]
-    _print(json.dumps(result.to_dict(), indent=1) if arguments.json else str(result))
+    _print(_answered(result, arguments))
 
 # %% ../../nbs/27_command_line.ipynb #d5367aed
 def _report(arguments):
@@ -570,7 +563,7 @@ def _report(arguments):
 # %% ../../nbs/27_command_line.ipynb #e5e15c22
 _FLAGS = {name: flag for name, (flag, _) in (READING | OPTIONS | SIMULATION).items()}
 _FLAGS |= {"phi": "the array", "kernel_cov": "--scale", "paired": "--paired"}
-_FLAGS["shared_features"] = "--shared-features"
+_FLAGS |= {"shared_features": "--shared-features"}
 
 
 def _reason(error, arguments):
@@ -611,7 +604,7 @@ def _plot(result, data, arguments):
     from spectral_moments.io.files import atomic_write
 
     path = Path(arguments.plot)
-    try:
+    with _told(f"{path}: the plot could not be drawn", Exception):
         ax = Figure(figsize=(5, 3.6), layout="constrained").subplots()
         if arguments.dimension and data and min(data.values.shape[-2:]) >= 40:
             options = dict(center=arguments.center, random_state=arguments.random_state)
@@ -620,9 +613,6 @@ def _plot(result, data, arguments):
             result.plot(ax)
         with atomic_write(path) as file:
             ax.figure.savefig(file, format=path.suffix[1:].lower() or "png", dpi=150)
-    except Exception as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ValueError(f"{path}: the plot could not be drawn ({reason})") from None
 
 # %% ../../nbs/27_command_line.ipynb #ecf0cf8d
 def _simulate(arguments):
@@ -640,12 +630,8 @@ def _simulate(arguments):
         process = sm.Linear(given.dim, scale=given.scale)
     phi = process.sample(given.P, given.Q, given.random_state)
     moments = process.moments(given.n_max)
-    try:
-        with atomic_write(given.output) as file:
-            np.save(file, phi)
-    except OSError as error:
-        reason = error.strerror or error
-        raise ValueError(f"{given.output}: cannot be written ({reason})") from None
+    with _told(f"{given.output}: cannot be written"), atomic_write(given.output) as file:
+        np.save(file, phi)
     _print("\n".join(f"m({n}) = {m:.6g}" for n, m in enumerate(moments, 1)))
 
 # %% ../../nbs/27_command_line.ipynb #b408a737
@@ -669,11 +655,11 @@ def _print(text):
 
 def _complain(text):
     "Say one line on the standard error, if there is one."
-    if sys.stderr is not None and str(text):
-        from spectral_moments.checks import printable
+    from spectral_moments.checks import printable
 
+    words = printable(str(text)).split()
+    if sys.stderr is not None and words:
         try:
-            words = printable(str(text)).split()
             print("spectral-moments:", *words, file=sys.stderr, flush=True)
         except OSError:
             _lead_nowhere(sys.stderr)

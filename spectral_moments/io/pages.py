@@ -21,13 +21,8 @@ from numpy.typing import ArrayLike
 from ..results import html_table
 
 # %% ../../nbs/45_pages.ipynb #44rb1bc2
-def number(
-    x,  # of any kind; text stays as it is
-    digits: int = 3,  # that matter
-    *,
-    trim: bool = False,  # whether zeros at the end go: 5 and not 5.00
-) -> str:
-    "A number as people write it."
+def number(x, digits: int = 3, *, trim: bool = False) -> str:
+    "A number as people write it; text stays, and `trim` takes zeros away: 5 and not 5.00."
     if isinstance(x, (str, bool, int)) or not math.isfinite(x):
         x = x if isinstance(x, str) else str(x)
         return {"nan": "–", "inf": "∞", "-inf": "−∞"}.get(x, x)
@@ -157,9 +152,8 @@ def chart(
     ticks = names and dict(enumerate(names))
     for value, name in (ticks or {v: number(v, trim=True) for v in across.ticks()}).items():
         for k, line in enumerate(name.split("\n")):
-            found.append(
-                _text(across(value), HEIGHT - BOTTOM + 17 + 15 * k, line, "middle")
-            )
+            below = HEIGHT - BOTTOM + 17 + 15 * k
+            found.append(_text(across(value), below, line, "middle"))
     if level is not None:
         found.append(f'<path class="level" d="M{LEFT} {up(level):.1f}H{right}"/>')
     found.append(_text(right, HEIGHT - 5, sides[0], "end"))
@@ -185,36 +179,25 @@ def _file(rows, name):
     "Rows as a file of comma-separated values, in a link."
     file, safe = io.StringIO(), re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:60]
     plain = lambda x: f"'{x}" if str(x)[:1] in ("=", "@", "+") else x  # is no formula
-    csv.writer(file).writerows(
-        [[*rows[0]], *([plain(x) for x in row.values()] for row in rows)]
-    )
+    lines = ([plain(x) for x in row.values()] for row in rows)
+    csv.writer(file).writerows([[*rows[0]], *lines])
     link = f"data:text/csv;charset=utf-8,{quote(file.getvalue())}"
     return f'<p class="data"><a download="{safe}.csv" href="{link}">{safe}.csv</a></p>'
 
 
-def paragraphs(
-    text: str,  # as people write it
-    kind: str = "text",  # class of its style
-) -> str:
-    "Text as HTML; a blank line begins a paragraph."
+def paragraphs(text: str, kind: str = "text") -> str:
+    "Text as HTML of a class; a blank line begins a paragraph."
     return "".join(f'<p class="{kind}">{escape(x)}</p>' for x in text.split("\n\n") if x)
 
 
-def section(
-    title: str,  # as HTML, like the rest
-    *columns: str,  # side by side
-) -> str:
-    "A part of a page."
+def section(title: str, *columns: str) -> str:
+    "A part of a page, its columns of HTML side by side."
     inside = "".join(f"<div>{column}</div>" for column in columns if column)
     return f'<section><h2>{title}</h2><div class="columns">{inside}</div></section>'
 
 # %% ../../nbs/45_pages.ipynb #45p00002
-def part(
-    title: str,  # of the part
-    shown: Shown,  # what it shows
-    of: str,  # what its file is named by, with the title
-) -> str:
-    "A part as HTML: a figure, what it says, and its numbers as a table and a file."
+def part(title: str, shown: Shown, of: str) -> str:
+    "A figure, what it says, and its numbers: a table, and a file named by `of` and title."
     rows, figure, look = shown.rows, shown.html, shown.look or {}
     if shown.curves:
         drawn = chart(shown.curves, shown.sides, label=title, about=shown.text, **look)

@@ -91,9 +91,8 @@ def part_seen(subject: Subject) -> Shown:
     ends, kind = ([end] for end in D.interval()), _kind(subject.est)
     whole = "the whole, 95%" if kind == "unbiased" else f"the whole, {kind}"
     curves.append(Curve(whole, [len(y) - 1], [D.value], *ends, joined=False))
-    about = (
-        f"Points: {len(sweeps[0].moments[0])} parts of each size. Shaded: the middle 80%."
-    )
+    count = len(sweeps[0].moments[0])
+    about = f"Points: {count} parts of each size. Shaded: the middle 80%."
     sizes = *sweeps[0].shapes, subject.est.shape[1:]
     look = dict(names=["{}\n× {}".format(*size) for size in sizes], level=D.value)
     return Shown(" ".join(said) + f"\n\n{about}", curves, (SEEN, "dimension"), look)
@@ -215,9 +214,8 @@ def part_alignments(subjects: list, paired: str | None) -> Shown:
         for other, v, e in zip(found.names, values, errors):
             said = "1" if other == name else f"{number(v, 2)}<small>±{number(e, 1)}</small>"
             rows += f'<td style="--v: {np.clip(v, 0, 1):.2f}">{said}</td>'
-    text = (
-        "1: alike up to rotation and scale; 0: nothing in common. No bias of few features."
-    )
+    text = "1: alike up to rotation and scale; 0: nothing in common. "
+    text += "No bias of few features."
     matrix = f'<div class="wide"><table class="matrix">{rows}</table></div>'
     return Shown("\n\n".join([text, *found.notes]), rows=found.records(), html=matrix)
 
@@ -271,10 +269,8 @@ def _methods(subjects):
     "The sentences to paste, the citation, and all numbers with their settings."
     sentences = "".join(paragraphs(s.est.sentence(), "paste") for s in subjects)
     link = quote(json.dumps({s.name: s.est.to_dict() for s in subjects}))
-    link = (
-        f'<a download="moments.json" href="data:application/json,{link}">moments.json</a>'
-    )
-    said = f'<p class="data">All moments, errors and settings: {link}</p>'
+    link = f'<a download="moments.json" href="data:application/json,{link}">moments.json'
+    said = f'<p class="data">All moments, errors and settings: {link}</a></p>'
     return section("Methods", sentences + paragraphs(CITATION, "quiet") + said)
 
 # %% ../../nbs/44_report.ipynb #44r07e72
@@ -308,9 +304,8 @@ def _body(title, subjects, paired, end, step):
     found = [(s.est.dimension().value, s.name) for s in subjects]
     found = sorted(x for x in found if x[0] > 0) or [(math.nan, "none")]
     (low, one), (high, other) = found[0], found[-1]
-    short = (
-        f"{number(low)} to {number(high)} dimensions, least in “{one}”, most in “{other}”"
-    )
+    least, most = f"least in “{one}”", f"most in “{other}”"
+    short = f"{number(low)} to {number(high)} dimensions, {least}, {most}"
     first, *rest = parts(TOGETHER, subjects, paired, of="all")
     page = [_heading(1, title, short), first, _doubts(subjects), *rest]
     for s in subjects:

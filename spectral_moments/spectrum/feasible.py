@@ -32,12 +32,9 @@ from spectral_moments.spectrum.moment_problem import (
 )
 
 # %% ../../nbs/12_spectrum.ipynb #91902012
-def nearest_point(
-    point: np.ndarray,  # target, shape (k,)
-    generators: np.ndarray,  # of the cone, as columns, (k, G)
-    root: np.ndarray,  # Cholesky factor of S, (k, k)
-) -> tuple:  # (weights of the generators, (G,); derivative of the nearest point, (k, k))
-    "Nearest point of a cone in the norm of S, by non-negative least squares."
+def nearest_point(point: np.ndarray, generators: np.ndarray, root: np.ndarray) -> tuple:
+    """Nearest point of a cone (k, G) in the norm of S = root root', by non-negative least
+    squares: the weights of the generators, and the derivative of the point."""
     A = np.linalg.solve(root, generators)
     size = np.linalg.norm(A, axis=0)
     weights, _ = nnls(A / size, np.linalg.solve(root, point), maxiter=30 * A.shape[1])
@@ -141,10 +138,9 @@ def plot_dimensions(
     return ax
 
 # %% ../../nbs/12_spectrum.ipynb #73011897
-def newton_eigenvalues(
-    moments,  # the first d moments of an operator of rank d
-):  # its d eigenvalues, in decreasing order of their real part
-    "Eigenvalues of a finite-rank operator from exact moments, by Newton's identities."
+def newton_eigenvalues(moments) -> np.ndarray:
+    """The d eigenvalues of an operator of rank d from its first d moments, exact, in
+    decreasing order of their real part, by Newton's identities."""
     m = np.asarray(moments, dtype=float)
     e = [1.0]
     for j in range(1, len(m) + 1):  # Newton's identities

@@ -98,11 +98,9 @@ def _root(f, low, high):
     return high
 
 
-def curve(
-    s: Scatter,  # of a matrix
-    log_kappa: np.ndarray,  # logarithms of ridges, (K,)
-) -> tuple:  # (values (K + 3,), kind -> deviations without each unit (K + 3, units))
-    "Dimensions of the operator at some ridges, then trace and norm, and the sample's norm."
+def curve(s: Scatter, log_kappa: np.ndarray) -> tuple:
+    """Dimensions of the operator at K ridges, then trace, norm and the sample's norm,
+    (K + 3,); and by kind their deviations without each unit, (K + 3, units)."""
     most = log_kappa + sum(math.log(n) for n, _ in s.sizes.values())  # if d were zero
     least = np.minimum(np.log(s.values[-1]), most) - 12
     t = _root(lambda t: s.log_kappa(t, s.dimension(t)) - log_kappa, least, most)
@@ -186,14 +184,10 @@ def _lowest(s):
 
 
 def operator_curve(
-    trials: np.ndarray,  # (T, P, Q)
-    center: bool,  # whether to remove the mean over inputs
-    labels: tuple = (None, None),  # of rows and of columns, None: each for itself
-    population: tuple = (None, None),  # (inputs, features), None: infinite
-    rng: np.random.Generator = None,  # for halves of the trials and units of groups
-    noise: ArrayLike = 0.0,  # variance of the noise of one trial, of each entry
+    trials, center, labels=(None, None), population=(None, None), rng=None, noise=0.0
 ) -> Curve:
-    "The curve of an operator, from as small a ridge as the matrix resolves."
+    """The curve of an operator, from as small a ridge as the matrix resolves. Labels and
+    populations are of rows and of columns, noise is the variance of one trial's."""
     terms = _terms(trials, center, labels, population, noise, check_random_state(rng))
     units = math.prod(n for n, _ in terms[0][1].sizes.values())
     sample = terms[0][1].values / units
@@ -223,12 +217,9 @@ def _tail_nodes(nodes):
     return nodes[0] - h * np.arange(math.ceil(TAIL / h), 0, -1)
 
 
-def continued(
-    curve: Curve,  # of an operator
-    d: np.ndarray,  # its dimensions, (K,) or (K, units)
-    rate: Callable = lambda r: np.clip(r, SLOWEST, 1),  # how fast the slope falls
-) -> np.ndarray:  # with those below the resolution before them
-    "A curve continued to smaller ridges, where its slope falls to zero {eq}`eq-tail`."
+def continued(curve: Curve, d: np.ndarray, rate=lambda r: np.clip(r, SLOWEST, 1)):
+    """Dimensions, (K,) or (K, units), with those below the resolution before them, where
+    the slope falls to zero at a rate {eq}`eq-tail`."""
     h, along = curve.nodes[1] - curve.nodes[0], (-1, *[1] * (d.ndim - 1))
     m = min(max(1, round(SPAN / h)), (len(d) - 1) // 2)
     seen = d[: 2 * m + 1] + curve.bias[: 2 * m + 1].reshape(along)
@@ -242,12 +233,9 @@ def continued(
     return np.concatenate([d[0] * np.exp(growth), d])
 
 # %% ../../nbs/42_functions.ipynb #42f00024
-def stieltjes_weights(
-    f: Callable,  # of eigenvalues, elementwise; zero at zero
-    nodes: np.ndarray,  # logarithms of ridges, (K,)
-    top: float,  # largest eigenvalue
-) -> tuple:  # (weights of K dimensions and the trace (K + 1,); largest relative error)
-    "Weights with which dimensions add up to the sum of f over the eigenvalues."
+def stieltjes_weights(f: Callable, nodes: np.ndarray, top: float) -> tuple:
+    """Weights with which dimensions at K ridges, and the trace, add up to the sum of f
+    over eigenvalues up to `top`; and their largest relative error."""
     s = np.exp(np.linspace(nodes[0] + TAIL / 4, math.log(top), 400))
     size = abs(f(s)).max() or 1.0
     y = f(s) / size
@@ -304,11 +292,9 @@ def _parts_of(f, unit):
     if isinstance(f, tuple) and len(f) == 2 and f[0] == "ridge":
         ridge = check_positive(f[1], "f", "what is added to the eigenvalues")
         return f"dimension at ridge {ridge:.4g}", (lambda s: s / (s + ridge),), one
-    raise ArgumentError(
-        "f",
-        f"f = {f!r} is not one of {', '.join(map(repr, ENTROPIES))}, 'nuclear', "
-        "'stable_rank', ('ridge', number), or a function of eigenvalues",
-    )
+    known = ", ".join(map(repr, [*ENTROPIES, "nuclear", "stable_rank"]))
+    problem = f"{known}, ('ridge', number), or a function of eigenvalues"
+    raise ArgumentError("f", f"f = {f!r} is not one of {problem}")
 
 # %% ../../nbs/42_functions.ipynb #42f00053
 class Limits(NamedTuple):
@@ -339,11 +325,8 @@ class Limits(NamedTuple):
 LOST = 3.0  # standard error of a logarithm that has no ends
 SHARE = 0.2  # of the probability that an interval misses, for the bounds of moments
 #: other rates at which the slope of a curve may fall: half, the fastest, and next to none
-RATES = (
-    lambda r: np.clip(r / 2, STRAIGHT, 1),
-    np.ones_like,
-    lambda r: np.full_like(r, STRAIGHT),
-)
+RATES = [lambda r: np.clip(r / 2, STRAIGHT, 1), np.ones_like]
+RATES += [lambda r: np.full_like(r, STRAIGHT)]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -360,10 +343,7 @@ class SpectralFunction(Quantity):
     notes: list = field(default_factory=list)  # what should not be trusted
     limits: Limits = None  # what moments say of it
 
-    def interval(
-        self,
-        level: float = 0.95,  # nominal coverage
-    ) -> tuple:  # (low, high); an end that the data do not tell is infinite
+    def interval(self, level: float = 0.95) -> tuple:  # nominal coverage -> (low, high)
         "That of the curve, cut where the bounds from moments are sharper."
         low, high = super().interval(level)
         if self.scale.power == 0 and not self.error < LOST:
@@ -406,12 +386,9 @@ def _function_of(curve, f):
     return name, of, float(sample), before, 1.0, crude
 
 # %% ../../nbs/42_functions.ipynb #42f00055
-def answer(
-    curve: Curve,  # of an operator
-    f: str | tuple | Callable,  # as for `spectral_function`
-    est: Estimate = None,  # moments of the same, for bounds
-) -> SpectralFunction:
-    "The function of the curve, with errors of the units and of what was not seen."
+def answer(curve: Curve, f, est: Estimate = None) -> SpectralFunction:
+    """The function of an operator's curve, with errors of the units and of what was not
+    seen, and with bounds if its moments are given."""
     with np.errstate(all="ignore"):
         name, of, sample, before, share, crude = _function_of(curve, f)
         value, *rates = (float(of(curve.values, *rate)) for rate in ((), *zip(RATES)))
@@ -430,17 +407,10 @@ def answer(
     unseen = {(call, "unseen"): Axis(normal_units(np.array([[doubt**2]]))[0])}
     unsure = doubt if scale.power == 0 else doubt / (abs(value) or 1.0)
     resolved = float(curve.values[0])
-    notes = function_notes(
-        name,
-        trace=(
-            curve.values[-3],
-            np.hypot.reduce([axis_error(x)[-3] for x in axes.values()]),
-        ),
-        resolved=resolved,
-        doubt=unsure,
-        endless=abs(rates[2]) > 2 * abs(value),
-        crude=crude,
-    )
+    error = np.hypot.reduce([axis_error(x)[-3] for x in axes.values()])
+    seen = dict(trace=(curve.values[-3], error), resolved=resolved, doubt=unsure)
+    endless = abs(rates[2]) > 2 * abs(value)
+    notes = function_notes(name, **seen, endless=endless, crude=crude)
     seen = float(np.exp(curve.nodes[0])), resolved, notes
     limits = Limits(est, f) if est else None
     q = SpectralFunction(at, found.axes | unseen, scale, sample, name, *seen, limits)

@@ -22,7 +22,7 @@ from spectral_moments.results import (
     Records,
     check_level,
     from_moments,
-    new_axes,
+    rank_axes,
     recorded,
 )
 
@@ -36,11 +36,9 @@ def as_estimate(moments: Moments) -> Estimate:
         return moments
     values = np.asarray(moments, dtype=float)
     if values.ndim != 1 or not values.size or not np.isfinite(values).all():
-        raise ArgumentError(
-            "moments",
-            f"moments of shape {values.shape} must be a vector m(1), m(2), ... of finite "
-            "numbers, or an estimate; drop orders that are NaN",
-        )
+        problem = f"moments of shape {values.shape} must be a vector m(1), m(2), ... of "
+        problem += "finite numbers, or an estimate; drop orders that are NaN"
+        raise ArgumentError("moments", problem)
     return from_moments(values)
 
 
@@ -99,20 +97,19 @@ def operator_norm(
     low, high = _boxes(moments, level)
     n = np.arange(1, len(low) + 1)
     if high.min() <= 0:
+        problem = (
+            f"m({np.argmin(high) + 1}) is negative beyond its error, which no spectrum"
+        )
         raise ArgumentError(
-            "moments",
-            f"m({np.argmin(high) + 1}) is negative beyond its error, which no spectrum "
-            "allows; use fewer orders or a higher level",
+            "moments", f"{problem} allows; use fewer orders or a higher level"
         )
     pairs = [(i, j) for i in range(len(n)) for j in range(i + 1, len(n)) if low[j] > 0]
     ratios = [(low[j] / high[i]) ** (1 / (j - i)) for i, j in pairs]
     bounds = Bounds(float(max(ratios, default=0.0)), float((high ** (1 / n)).min()))
     if bounds.low > bounds.high * (1 + 1e-9):
-        raise ArgumentError(
-            "moments",
-            "no spectrum has these moments: their ratios ask for a larger eigenvalue than "
-            "their roots allow; use the moments of sm.feasible, or a higher level",
-        )
+        problem = "no spectrum has these moments: their ratios ask for a larger eigenvalue "
+        problem += "than their roots allow; use those of sm.feasible, or a higher level"
+        raise ArgumentError("moments", problem)
     return bounds
 
 
@@ -132,10 +129,8 @@ def _solve(cost, **constraints):
             return found.x
     if found.status == 2:
         return None
-    raise RuntimeError(
-        f"the linear program was not solved: {found.message} "
-        "Use fewer orders, another n_grid, or an upper nearer to the operator norm"
-    )
+    remedy = "Use fewer orders, another n_grid, or an upper nearer to the operator norm"
+    raise RuntimeError(f"the linear program was not solved: {found.message} {remedy}")
 
 # %% ../../nbs/33_moment_problem.ipynb #8b88e876
 def effective_dimension(
@@ -159,10 +154,9 @@ def _moment_problem(objective, powers, low, high):
     limits = dict(A_ub=np.vstack([A, -A]), b_ub=np.append(high / unit, -low / unit))
     ends = [_solve(sign * objective / size, **limits) for sign in (1, -1)]
     if ends[0] is None or ends[1] is None:
+        problem = "no spectrum has moments within these intervals, below this upper; check "
         raise ArgumentError(
-            "moments",
-            "no spectrum has moments within these intervals, below this upper; check "
-            "upper, use fewer orders, or raise the level",
+            "moments", f"{problem}upper, use fewer orders, or raise the level"
         )
     return np.array([objective @ nu for nu in ends])
 
@@ -270,14 +264,10 @@ def upper_end(m: np.ndarray, stderr: np.ndarray) -> float:
 ENTROPY_WEIGHT, LEAST_ERROR = 0.1, 1e-4
 
 
-def maximum_entropy(
-    m: np.ndarray,  # feasible moments, shape (k,)
-    error: np.ndarray,  # their standard errors
-    generators: np.ndarray,  # moments of a unit at each point of the grid, (k, G)
-    root: np.ndarray,  # Cholesky factor of the correlation of the moments, (k, k)
-    width: np.ndarray,  # share of each point in an even spread, (G,)
-) -> np.ndarray:  # how much lies at each point, (G,)
-    "The measure of largest relative entropy that nearly has these moments."
+def maximum_entropy(m, error, generators, root, width) -> np.ndarray:
+    """The measure of largest relative entropy, (G,), that nearly has moments m, with these
+    errors and this root of their correlation; a unit at a point has the moments
+    `generators`, (k, G), and an even spread the shares `width`."""
     error = np.maximum(error, LEAST_ERROR * m)
     A, y = (
         np.linalg.solve(root, generators / error[:, None]),
@@ -322,11 +312,8 @@ class Spectrum(Records):
         trace = self.trace if self.entropic is None else self.entropic
         return self.grid[1:], trace[1:] / self.grid[1:]
 
-    def eigenvalues(
-        self,
-        count: int = None,  # how many; None: as many as the measure holds
-    ) -> np.ndarray:  # in decreasing order; zeros beyond what the measure holds
-        "Mean of the measure's quantile function between ranks i - 1 and i."
+    def eigenvalues(self, count: int = None) -> np.ndarray:  # None: what the measure holds
+        "Means of its quantile function between ranks i - 1 and i; zeros beyond its end."
         s, number = (x[::-1] for x in self.measure)
         rank = np.append(0, number.cumsum())
         count = max(1, round(rank[-1])) if count is None else check_count(count, "count")
@@ -357,15 +344,9 @@ class Spectrum(Records):
         **style,  # properties of the line, for instance label and color
     ):  # the axes
         "Eigenvalues against rank, with the band of all spectra that fit the moments."
-        ax, rank = new_axes() if ax is None else ax, np.arange(1, count + 1)
         style = {"marker": "o", "markersize": 3, "label": "feasible", **style}
-        found = self.eigenvalues(count)
-        (drawn,) = ax.plot(rank, np.where(found > 0, found, np.nan), **style)
-        if level is not None:
-            low, high = eigenvalue_bounds(self.est, count, level=level)
-            ax.fill_between(rank, low, high, color=drawn.get_color(), alpha=0.15, lw=0)
-        ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
-        return ax
+        band = None if level is None else eigenvalue_bounds(self.est, count, level=level)
+        return rank_axes(ax, self.eigenvalues(count), band, **style)
 
 # %% ../../nbs/33_moment_problem.ipynb #2b244499
 def _order_weights(weights, est, scale):
@@ -373,10 +354,8 @@ def _order_weights(weights, est, scale):
     if weights is not None:
         weights = np.asarray(weights, dtype=float)
         if weights.shape != scale.shape or not np.isfinite(weights).all():
-            problem = (
-                f"weights has shape {weights.shape}; it must hold {len(scale)} finite "
-            )
-            raise ArgumentError("weights", problem + "numbers, one for each moment")
+            problem = f"weights has shape {weights.shape}; it must hold {len(scale)} "
+            raise ArgumentError("weights", problem + "finite numbers, one for each moment")
         weights = weights * scale
     elif not est.axes:
         return np.ones(len(scale))
@@ -405,11 +384,9 @@ def spectral_measure(
     upper = check_positive(upper, "upper", "a bound on the largest eigenvalue")
     m, k, n = est.values, len(est.values), est.orders
     if m[0] > count * upper * (1 + 1e-9):
-        raise ArgumentError(
-            "upper",
-            f"upper = {upper:.4g} is too small: {count} eigenvalues with the sum "
-            f"m(1) = {m[0]:.4g} cannot all be below it; raise upper or count",
-        )
+        problem = f"upper = {upper:.4g} is too small: {count} eigenvalues with the sum "
+        problem += f"m(1) = {m[0]:.4g} cannot all be below it; raise upper or count"
+        raise ArgumentError("upper", problem)
     scale, t = upper**n, np.linspace(0, 1, n_grid)
     if not np.isfinite(m / scale).all():
         problem = f"m(n) / upper^n is not finite: raise upper = {upper}, or drop orders"
@@ -421,23 +398,16 @@ def spectral_measure(
     target = np.append(m / (count * scale), 1)
     p = _solve(cost, A_eq=np.vstack([fit, total]), b_eq=target)
     if p is None:
-        raise RuntimeError(
-            "the linear program was not solved: rounding made it infeasible; "
-            "bring upper nearer to the operator norm, or use fewer orders"
-        )
+        remedy = "bring upper nearer to the operator norm, or use fewer orders"
+        problem = "the linear program was not solved: rounding made it infeasible"
+        raise RuntimeError(f"{problem}; {remedy}")
     p = p[:n_grid].clip(0)  # the solver's zeros may be negative in the last digit
     return upper * t, p / p.sum()
 
 # %% ../../nbs/33_moment_problem.ipynb #82fd6661
-def recovery_bound(
-    moment_errors: ArrayLike,  # |estimate - m(n)| or its mean, for n = 1..k
-    count: int,  # number d of eigenvalues
-    *,
-    upper: float,  # upper bound b on the eigenvalues
-    n_grid: int = 500,  # number G of grid points
-) -> float:
-    "The bound on the total absolute error of the recovered eigenvalues."
-    errors = np.asarray(moment_errors, dtype=float)
+def recovery_bound(errors, count: int, *, upper: float, n_grid: int = 500) -> float:
+    "Bound on the total error of `count` recovered eigenvalues, by errors of the moments."
+    errors = np.asarray(errors, dtype=float)
     k, d = len(errors), check_count(count, "count")
     E = (errors / upper ** np.arange(1, k + 1)).sum() / d
     amplified = (1 / 2 + np.pi / (2 * (k + 1))) * (1 + np.sqrt(2)) ** k

@@ -19,7 +19,7 @@ from scipy.special import chdtrc, chdtri, chndtr, ndtri, zeta
 
 from ..checks import ArgumentError, check_count
 from ..diagnostics import law_notes
-from ..results import Estimate, Records, check_level, new_axes
+from ..results import Estimate, Records, check_level, rank_axes
 from .local import cvpca
 from .moment_problem import moments_and_covariance
 
@@ -59,15 +59,9 @@ def shared_parts(m: np.ndarray, n: np.ndarray, P: int, Q: int) -> np.ndarray:
     return np.multiply.outer(n, n) * parts / np.arange(1, size)[:, None, None]
 
 # %% ../../nbs/13_exponents.ipynb #445c1ded
-def law_covariance(
-    law: Callable,  # (theta, n) -> log m(n)
-    theta: tuple,  # parameters; the last is the log scale
-    n: np.ndarray,  # orders, shape (k,)
-    m1: float,  # estimate of m(1)
-    shape: tuple,  # (T, P, Q): trials, inputs, features
-    sides: tuple,  # its standard errors due to the inputs and to the features
-) -> tuple[np.ndarray, np.ndarray]:  # (V, J), each of shape (k, k)
-    "Relative covariance of the moments of a law, and what a jackknife makes of it."
+def law_covariance(law: Callable, theta, n: np.ndarray, m1: float, shape, sides) -> tuple:
+    """Relative covariance V of the moments of orders n of a law, (theta, n) -> log m(n),
+    and J, what a jackknife makes of it; m1 has standard errors due to both sides."""
     (*theta, scale), (T, *sizes) = theta, shape
     law, (v, *sides) = partial(law, [*theta, 0.0]), np.array([m1, *sides]) / np.exp(scale)
     rest, v = np.exp(law(np.arange(2, 2 * max(n) + 1))), max(v, 0.0)
@@ -258,21 +252,17 @@ class _FitTold(Records):
         **style,  # properties of the line, for instance label and color
     ):  # the axes
         "The fitted spectrum against rank, with the band of its parameters."
-        ax = new_axes() if ax is None else ax
-        rank, log = np.arange(1, count + 1), np.log(self.eigenvalues(count))
-        (drawn,) = ax.plot(rank, np.exp(log), **{"label": f"{self.law} law", **style})
+        rank, values, band = np.arange(1, count + 1), self.eigenvalues(count), None
         if self.law != "broken":
             steps = -np.log(rank) if self.law == "power" else 1.0 - rank
             J = np.stack([steps, np.ones(count)], axis=1)
             error = np.sqrt(((J @ self.covariance) * J).sum(axis=1))
-            step = ndtri((1 + check_level(level)) / 2) * error
-            band = np.exp(log - step), np.exp(log + step)
-            ax.fill_between(rank, *band, color=drawn.get_color(), alpha=0.2, lw=0)
+            factor = np.exp(ndtri((1 + check_level(level)) / 2) * error)
+            band = values / factor, values * factor
+        ax = rank_axes(ax, values, band, **{"label": f"{self.law} law", **style})
         if trials is not None:
-            seen = cvpca(trials, count)
             points = dict(ls="none", marker="o", ms=3, color="#CC79A7", label="cvPCA")
-            ax.plot(rank[: len(seen)], np.where(seen > 0, seen, np.nan), **points)
-        ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
+            rank_axes(ax, cvpca(trials, count), **points)
         return ax
 
 # %% ../../nbs/13_exponents.ipynb #41e11d3d
@@ -304,19 +294,13 @@ class LawFit(_FitTold):
         "The largest eigenvalue."
         return self.parameters["scale"]
 
-    def interval(
-        self,
-        level: float = 0.95,  # nominal coverage
-    ) -> tuple[float, float]:  # (low, high)
+    def interval(self, level: float = 0.95) -> tuple:  # nominal coverage -> (low, high)
         "Interval for the exponent, symmetric on the log scale."
         quantile = ndtri((1 + check_level(level)) / 2)
         step = quantile * next(iter(self.stderr.values())) / self.exponent
         return self.exponent * np.exp(-step), self.exponent * np.exp(step)
 
-    def eigenvalues(
-        self,
-        count: int,  # how many
-    ) -> np.ndarray:  # in decreasing order
+    def eigenvalues(self, count: int) -> np.ndarray:  # how many -> in decreasing order
         "Eigenvalues of the fitted law."
         i, p = np.arange(1.0, check_count(count, "count") + 1), self.parameters
         if self.law == "exponential":
@@ -328,9 +312,7 @@ class LawFit(_FitTold):
         return p["scale"] * values
 
 # %% ../../nbs/13_exponents.ipynb #fa527b6c
-def orders_to_fit(
-    est: Estimate, orders: Iterable[int] | None, fewest: int, most=LAST_ORDER
-):
+def orders_to_fit(est: Estimate, orders, fewest: int, most=LAST_ORDER) -> tuple:
     """Orders from 2 on that are usable, or whose errors the law knows, their values, and
     their relative covariance R; up to `most`, or one more than `fewest`, of one family."""
     m, C = moments_and_covariance(est)

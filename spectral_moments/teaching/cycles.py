@@ -15,45 +15,30 @@ from ..checks import check_order
 from ..engine.arrays import check_matrix
 
 # %% ../../nbs/04_cycles.ipynb #d205429d
-def cycle_product(
-    phi,  # measurement matrix, shape (P, Q), of any number type
-    rows,  # i_1, ..., i_n, counted from 0
-    columns,  # alpha_1, ..., alpha_n, counted from 0
-):  # the product of 2n entries
-    "Product of the entries at the turns of one cycle."
+def cycle_product(phi, rows, columns):
+    "Product of the 2n entries at the turns of one cycle, counted from 0."
     following = (*rows[1:], rows[0])
-    return math.prod(
-        phi[i, k] * phi[j, k] for i, j, k in zip(rows, following, columns, strict=True)
-    )
+    turns = zip(rows, following, columns, strict=True)
+    return math.prod(phi[i, k] * phi[j, k] for i, j, k in turns)
 
 # %% ../../nbs/04_cycles.ipynb #01b8242e
-def second_moment(
-    phi,  # measurement matrix, shape (P, Q), with at least two rows and two columns
-):  # the estimate of m(2)
+def second_moment(phi):
     "Mean over all disjoint cycles of order 2, in closed form."
     phi = check_matrix(phi)
     check_order(2, phi.shape)
     P, Q = phi.shape
     gram, squares = phi @ phi.T / Q, phi**2
-    repeated = ((squares.sum(1) / Q) ** 2).sum() / P**2 + (
-        (squares.sum(0) / P) ** 2
-    ).sum() / Q**2
+    repeated = (squares.mean(1) ** 2).sum() / P**2 + (squares.mean(0) ** 2).sum() / Q**2
     both = (squares**2).sum() / (P * Q) ** 2
     return ((gram**2).sum() / P**2 - repeated + both) * P * Q / ((P - 1) * (Q - 1))
 
 # %% ../../nbs/04_cycles.ipynb #d4f9179b
-def mean_over_disjoint(
-    phi,  # measurement matrix, shape (P, Q), of any number type
-    n,  # order, at most min(P, Q)
-):  # the estimate of m(n)
+def mean_over_disjoint(phi, n):
     "Mean of `cycle_product` over all disjoint cycles, term by term."
     return _mean_over(phi, n, itertools.permutations)
 
 
-def mean_over_increasing(
-    phi,  # measurement matrix, shape (P, Q), of any number type
-    n,  # order, at most min(P, Q)
-):  # the estimate of m(n)
+def mean_over_increasing(phi, n):
     "Mean of `cycle_product` over all increasing cycles, term by term."
     return _mean_over(phi, n, itertools.combinations)
 
@@ -64,6 +49,5 @@ def _mean_over(phi, n, choose):
     n = check_order(n, phi.shape)
     P, Q = phi.shape
     rows, columns = list(choose(range(P), n)), list(choose(range(Q), n))
-    return sum(cycle_product(phi, i, k) for i in rows for k in columns) / (
-        len(rows) * len(columns)
-    )
+    total = sum(cycle_product(phi, i, k) for i in rows for k in columns)
+    return total / (len(rows) * len(columns))

@@ -12,12 +12,9 @@ from ..engine.arrays import namespace, to_numpy
 from ..engine.sources import Pair, ratio_means
 
 # %% ../../nbs/02_plugin.ipynb #699e19e4
-def naive_sums(
-    enter,  # matrix (P, Q) by which rows are entered
-    leave,  # matrix (P, Q) by which rows are left; the same object for one trial
-    n_max,  # highest order
-):  # array over n: the sum over all cycles, repeated rows and columns too, over P^n Q^n
-    "Traces of powers of the Gram matrix."
+def naive_sums(enter, leave, n_max):
+    """Traces of powers of the Gram matrix: for n = 1..n_max the sum over all cycles, over
+    P^n Q^n; rows are entered by one matrix and left by another, or by the same."""
     (P, Q), xp = enter.shape, namespace(enter)
     gram = xp.asarray(leave @ enter.T if P <= Q else enter.T @ leave) / (P * Q)
     if leave is enter:
@@ -30,26 +27,16 @@ def naive_sums(
     return to_numpy(traces)
 
 
-def without_mean(
-    pair,  # `Pair`
-):  # `Pair` whose columns have mean zero over what is counted
+def without_mean(pair: Pair) -> Pair:
     "Subtract the mean of each column: harmless only if the rows are all there are."
     counts = pair.counts or (1.0, 1.0)
-    both = [
-        x - count * (x.sum(0) / (count + 0 * x).sum(0).clip(1e-300))
-        for x, count in zip(pair[:2], counts)
-    ]
+    mean = lambda x, count: x.sum(0) / (count + 0 * x).sum(0).clip(1e-300)
+    both = [x - count * mean(x, count) for x, count in zip(pair[:2], counts)]
     return Pair(both[0], both[0] if pair.leave is pair.enter else both[1], pair.counts)
 
 
-def plain_means(
-    pair,  # `Pair` of matrices (P, Q)
-    n_max,  # highest order
-    sums=naive_sums,  # function (enter, leave, n_max) -> array over n
-    *,
-    center=False,  # whether the sample mean over the rows is subtracted
-):  # `Means`; with `naive_sums` biased
-    "Sums over a pair, over the same sums over its counts."
+def plain_means(pair: Pair, n_max, sums=naive_sums, *, center=False):
+    "`Means`: sums over a pair, its column means subtracted or not, over those of counts."
     pair = without_mean(pair) if center else pair
     counts = np.ones(n_max) if pair.counts is None else sums(*pair.counts, n_max)
     return ratio_means([sums(pair.enter, pair.leave, n_max)], [counts])

@@ -9,11 +9,7 @@ __all__ = ['increasing_rows', 'increasing_columns']
 from ..engine.arrays import namespace, to_numpy
 
 # %% ../../nbs/03_one_sided.ipynb #49de84b0
-def increasing_rows(
-    enter,  # matrix (P, Q) by which rows are entered
-    leave,  # matrix (P, Q) by which rows are left; the same object for one trial
-    n_max,  # highest order
-):  # array over n
+def increasing_rows(enter, leave, n_max):
     "Means over increasing cycles of rows for n = 1..n_max, features fully observed."
     (P, Q), xp = enter.shape, namespace(enter)
     gram = xp.asarray(leave @ enter.T) / Q
@@ -27,10 +23,6 @@ def increasing_rows(
     return to_numpy(values)
 
 # %% ../../nbs/03_one_sided.ipynb #03927e6d
-def increasing_columns(
-    enter,  # matrix (P, Q) by which rows are entered
-    leave,  # matrix (P, Q) by which rows are left; the same object for one trial
-    n_max,  # highest order
-):  # array over n
+def increasing_columns(enter, leave, n_max):
     "The same for a sample of features, inputs fully observed."
     return increasing_rows(leave.T, enter.T, n_max)

@@ -28,12 +28,8 @@ def _close(S, last, h, n):
     return (S[h + n - 1 :, n:] @ last[h, n:]).sum() / (P * Q)
 
 
-def algorithm_a1(
-    first,  # trial 1, shape (P, Q)
-    second,  # trial 2, shape (P, Q)
-    n_max,  # highest order
-):  # array of the estimates of m(2), ..., m(n_max)
-    "Algorithm A1 of the paper: alternate between two trials."
+def algorithm_a1(first, second, n_max):
+    "m(2), ..., m(n_max) by Algorithm A1 of the paper: alternate between two trials."
     (P, Q), m = first.shape, np.zeros((len(first) + 1, n_max + 1))
     phi_1, phi_2 = (np.pad(x, ((1, 0), (1, 0))) for x in (first, second))
     for h in range(1, P + 1):  # line 1
@@ -45,12 +41,8 @@ def algorithm_a1(
     return np.array([m[1 : P - n + 2, n].sum() / P for n in range(2, n_max + 1)])  # line 9
 
 # %% ../../nbs/09_trials.ipynb #b8a95fff
-def algorithm_a2(
-    trials,  # repeated measurements, shape (T, P, Q) with T >= 2
-    n_max,  # highest order
-    random_state=None,  # None, an int or a numpy Generator
-):  # array of the estimates of m(2), ..., m(n_max)
-    "Algorithm A2 of the paper: admissible sequences of trials, drawn at random."
+def algorithm_a2(trials, n_max, random_state=None):
+    "The same by Algorithm A2: admissible sequences of trials, drawn at random."
     rng, (T, P, Q) = check_random_state(random_state), trials.shape
     phi, m = np.pad(trials, ((0, 0), (1, 0), (1, 0))), np.zeros((P + 1, n_max + 1))
 
@@ -70,14 +62,7 @@ def algorithm_a2(
     return np.array([m[1 : P - n + 2, n].sum() / P for n in range(2, n_max + 1)])  # line 12
 
 # %% ../../nbs/09_trials.ipynb #ab2f86ed
-def smoothed_noise(
-    T,  # number of trials
-    P,  # number of rows
-    Q,  # number of columns
-    random_state=None,  # None, an int or a numpy Generator
-    *,
-    box=11,  # number of neighbouring columns that are summed
-):  # array of shape (T, P, Q)
+def smoothed_noise(T, P, Q, random_state=None, *, box=11):
     "Normal noise of variance 1, correlated along each row over less than `box` columns."
     white = check_random_state(random_state).standard_normal((T, P, Q + box - 1))
     sums = np.cumsum(np.pad(white, ((0, 0), (0, 0), (1, 0))), axis=-1)

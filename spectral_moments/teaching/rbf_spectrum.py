@@ -16,11 +16,9 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import binom, eval_gegenbauer, gammaln
 
 # %% ../../nbs/15_rbf.ipynb #adcc5b5f
-def principal_axes(
-    input_cov,  # covariance of the inputs: variances, or a matrix
-    kernel_cov,  # covariance of the kernel, likewise
-):  # (eta in decreasing order, shape (d,); matrix that takes x to t, shape (d, d))
-    "Coordinates t in which inputs are standard normal and the kernel is diagonal."
+def principal_axes(input_cov, kernel_cov) -> tuple:
+    """Of variances or matrices: eta in decreasing order, and the matrix that takes x to
+    coordinates t in which inputs are standard normal and the kernel is diagonal."""
     if input_cov.ndim == kernel_cov.ndim == 1:
         eta = input_cov / kernel_cov
         order = np.argsort(-eta, kind="stable")
@@ -30,16 +28,12 @@ def principal_axes(
     return S**2, solve_triangular(L_x, Vt.T, lower=True, trans="T").T
 
 
-def cholesky_factor(
-    cov,  # variances, or a covariance matrix
-):  # matrix
-    "Lower triangular L with L @ L.T the covariance."
+def cholesky_factor(cov) -> np.ndarray:
+    "Lower triangular L with L @ L.T the covariance: variances, or a matrix."
     return np.diag(np.sqrt(cov)) if cov.ndim == 1 else cholesky(cov, lower=True)
 
 # %% ../../nbs/15_rbf.ipynb #f7113bf3
-def log_rates(
-    eta,  # array of positive numbers
-):  # (log s, log r), arrays of the same shape
+def log_rates(eta) -> tuple:
     "Logarithms of s = 2 / (1 + sqrt(1 + 4 eta)) and of r = 1 - s, to full accuracy."
     s = 2 / (1 + np.sqrt(1 + 4 * eta))
     r = eta * s * s
@@ -48,11 +42,8 @@ def log_rates(
     return log_s, log_r
 
 
-def log_moments(
-    eta,  # spread of the inputs relative to the kernel, shape (d,)
-    n_max,  # highest order
-):  # array whose entry n - 1 is log m(n)
-    "Logarithms of the moments, without overflow or cancellation."
+def log_moments(eta, n_max: int) -> np.ndarray:
+    "Logarithms of m(1), ..., m(n_max), without overflow or cancellation."
     log_s, log_r = log_rates(eta)
     n = np.arange(n_max)[:, None]
     # r, r^2, ...; the leading 1 goes into log1p
@@ -60,9 +51,7 @@ def log_moments(
     return (n * log_s - np.log1p(np.cumsum(powers, axis=0))).sum(axis=1)
 
 # %% ../../nbs/15_rbf.ipynb #23a6fa7e
-def lightest_indices(
-    weights,  # positive numbers in increasing order, length d
-):  # iterator over all multi-indices, tuples of length d
+def lightest_indices(weights):
     "Multi-indices u in increasing order of `weights @ u`, each once, with no end."
     a, zero = [float(w) for w in weights], (0,) * len(weights)
     yield zero
@@ -77,11 +66,9 @@ def lightest_indices(
             heapq.heappush(heap, (cost - a[i] + a[i + 1], move, i + 1))
 
 
-def spectrum_levels(
-    eta,  # shape (d,), in decreasing order
-    count,  # number of eigenvalues, counted with multiplicity
-):  # (log eigenvalues, multiplicities and exponents of the levels; sizes of the groups)
-    "Levels that hold the `count` largest eigenvalues; the last one is cut to size."
+def spectrum_levels(eta, count: int) -> tuple:
+    """Levels that hold the `count` largest eigenvalues, the last one cut to size: their
+    log eigenvalues, multiplicities and exponents; and the sizes of the groups of eta."""
     log_s, log_r = log_rates(eta)
     weights, sizes = np.unique(-log_r, return_counts=True)
     exponents, multiplicities, missing = [], [], count
@@ -100,21 +87,14 @@ def _level_size(u, sizes):
     return math.prod(math.comb(t + int(size) - 1, t) for t, size in zip(u, sizes))
 
 
-def largest_eigenvalues(
-    eta,  # shape (d,), in decreasing order
-    count,  # how many, with multiplicity
-):  # array, in decreasing order
-    "The largest eigenvalues of the operator."
+def largest_eigenvalues(eta, count: int) -> np.ndarray:
+    "The `count` largest eigenvalues of the operator, in decreasing order."
     log_values, multiplicities, *_ = spectrum_levels(eta, count)
     return -np.sort(-np.exp(np.repeat(log_values, multiplicities)))
 
 # %% ../../nbs/15_rbf.ipynb #237bff00
-def hermite_functions(
-    t,  # standardised coordinate, shape (N,)
-    degree,  # highest degree
-    q,  # sqrt(1 + 4 eta)
-):  # array, shape (N, degree + 1)
-    "Eigenfunctions e_0 .. e_degree in one dimension, by the Hermite recurrence."
+def hermite_functions(t, degree: int, q: float) -> np.ndarray:
+    "e_0 .. e_degree at standardised t, with q = sqrt(1 + 4 eta): the Hermite recurrence."
     z = np.sqrt(q) * t
     # the Gaussian goes in first, so that high degrees do not overflow
     e = [np.zeros_like(z), q**0.25 * np.exp(-(q - 1) * t**2 / 4)]
@@ -123,11 +103,8 @@ def hermite_functions(
     return np.stack(e[1:], axis=-1)
 
 
-def multi_indices(
-    eta,  # shape (d,), in decreasing order
-    count,  # how many
-):  # degrees along the principal axes, shape (count, d)
-    "Degrees of the eigenfunctions, in the order of the eigenvalues."
+def multi_indices(eta, count: int) -> np.ndarray:
+    "Degrees of the eigenfunctions along the principal axes, (count, d), as eigenvalues go."
     _, _, exponents, sizes = spectrum_levels(eta, count)
     return np.concatenate([_level_indices(u, sizes, count) for u in exponents])[:count]
 
@@ -145,11 +122,9 @@ def _divisions(total, places):
         yield tuple(b - a - 1 for a, b in zip((-1, *bars), (*bars, end)))[::-1]
 
 # %% ../../nbs/15_rbf.ipynb #e1377eed
-def relu_levels(
-    dim,  # dimension d of the inputs, at least 3
-    degree,  # highest degree
-):  # (eigenvalues, multiplicities), arrays over the degrees 0, 1, 2, 4, 6, ...
-    "Eigenvalues of the rectified features, by the formula of Funk and Hecke."
+def relu_levels(dim: int, degree: int) -> tuple:
+    """Eigenvalues of the rectified features and their multiplicities, for the degrees
+    0, 1, 2, 4, 6, ..., by the formula of Funk and Hecke."""
     order = np.concatenate([[0, 1], np.arange(2, degree + 1, 2)])
     nodes, weights = np.polynomial.legendre.leggauss(degree + dim + 40)
     theta, weights = np.pi / 4 * (nodes + 1), np.pi / 4 * weights  # where u > 0

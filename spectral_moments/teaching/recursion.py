@@ -11,10 +11,7 @@ import math
 import numpy as np
 
 # %% ../../nbs/06_recursion.ipynb #347008f3
-def algorithm_1(
-    phi,  # measurement matrix, shape (P, Q)
-    n_max,  # highest order
-):  # array whose entry n - 1 estimates m(n)
+def algorithm_1(phi, n_max):
     "Rung 2: the paper's algorithm as printed, indices counted from 0."
     P, Q = phi.shape
     values = np.zeros(n_max)
@@ -41,26 +38,19 @@ def _sum_before(x, axis):
     return np.moveaxis(total, 0, axis)
 
 # %% ../../nbs/06_recursion.ipynb #31517cec
-def cumulative(
-    phi,  # measurement matrix, shape (P, Q)
-    n_max,  # highest order
-):  # array whose entry n - 1 estimates m(n)
+def cumulative(phi, n_max):
     "Rung 3: the recursion with numpy's cumulative sums, in temporaries of size P x P x Q."
     P, Q = phi.shape
     S = np.eye(P)[:, :, None] * (phi / (P * Q))  # (start row, last row, last column)
     values = [(phi**2).mean()]
     for n in range(2, n_max + 1):
-        S = _sum_before(_sum_before(S, 1) * phi, 2) * (
-            phi * (n**2 / ((P - n + 1) * (Q - n + 1)))
-        )
+        scale = n**2 / ((P - n + 1) * (Q - n + 1))
+        S = _sum_before(_sum_before(S, 1) * phi, 2) * (phi * scale)
         values.append(np.einsum("hab,hb->", S, phi))
     return np.array(values)
 
 # %% ../../nbs/06_recursion.ipynb #643d5d13
-def streaming(
-    phi,  # measurement matrix, shape (P, Q)
-    n_max,  # highest order
-):  # array whose entry n - 1 estimates m(n)
+def streaming(phi, n_max):
     "Rung 4: the streaming recurrence, all start rows as lanes, in plain numpy."
     P, Q = phi.shape
     R = np.zeros((n_max, Q, P))  # (order, column, lane)

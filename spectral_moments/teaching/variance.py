@@ -14,12 +14,8 @@ from ..checks import check_order
 from ..engine.arrays import check_matrix
 
 # %% ../../nbs/05_variance.ipynb #af3a728a
-def meeting_probability(
-    n,  # order
-    P,  # number of rows, at least n
-    Q,  # number of columns, at least n
-):  # pi_n, a number in (0, 1]
-    "Probability that two random cycles of order n share a row or a column."
+def meeting_probability(n, P, Q):
+    "Probability pi_n that two random cycles of order n share a row or a column."
     n = check_order(n, (P, Q))
     pairs = math.comb(P, n) * math.comb(Q, n)
     return (pairs - math.comb(P - n, n) * math.comb(Q - n, n)) / pairs
@@ -39,21 +35,14 @@ def variance_bound(
     return n**2 * (1 / P + 1 / Q) * cycle_variance
 
 
-def chebyshev_radius(
-    variance,  # variance of the estimate, or an upper bound on it
-    delta,  # allowed probability of a larger error, between 0 and 1
-):  # radius r with |estimate - m(n)| <= r with probability at least 1 - delta
+def chebyshev_radius(variance, delta):
     "Error that is exceeded with probability at most `delta`, by Chebyshev's inequality."
     if not 0 < delta < 1:
         raise ValueError(f"delta = {delta} must lie between 0 and 1: it is a probability")
     return np.sqrt(np.asarray(variance, dtype=float) / delta)
 
 # %% ../../nbs/05_variance.ipynb #e3440d26
-def cycle_variance(
-    phi,  # measurement matrix, shape (P, Q)
-    n_max,  # highest order, at most min(P, Q)
-    **options,  # options of `increasing`
-):  # array whose entry n - 1 estimates the variance of one cycle of order n
+def cycle_variance(phi, n_max, **options):  # those of `increasing`
     "Variance of a single cycle: the moment of the squared matrix minus the squared moment."
     from spectral_moments.estimation import increasing
 
