@@ -28,11 +28,11 @@ STYLE = {
 
 # %% ../nbs/91_figures.ipynb #5572fe7e
 def line(
-    method,  # a key of `STYLE`
+    method,  # a key of `STYLE`, or another name
     **changes,  # properties to change, for instance `label`
 ):  # keyword arguments for `Axes.plot` and `Axes.errorbar`
     "Line properties of one estimator, with `changes`."
-    return {**STYLE[method], **changes}
+    return {"label": method, **STYLE.get(method, {}), **changes}
 
 # %% ../nbs/91_figures.ipynb #5e84c57c
 def use_style():

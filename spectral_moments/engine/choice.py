@@ -85,14 +85,15 @@ def every_cycle(
 ) -> str | None:  # "all_cycles" or "sums"; None: neither
     "The family that sums all cycles: at once, or in pieces if not in memory or cheaper."
     P, Q, n_max = design.lengths["inputs"], design.widest, max(map(len, words))
-    prices = {}
-    for name in ("sums", "all_cycles"):
-        if n_max <= min(FAMILIES[name].highest, reach(design, name)):
+    tall, prices = Q <= P and Q <= WIDEST and (P > KEPT or not design.in_memory), {}
+    for name in sorted(FAMILIES, key=lambda name: not FAMILIES[name].reads):
+        family = FAMILIES[name]
+        if not family.exact or n_max > min(family.highest, reach(design, name)):
+            continue
+        if family.reads and tall and not design.in_memory:
+            return name
+        if tall or not family.reads:
             prices[name] = _price(name, design, words)
-    if P < Q or Q > WIDEST or (P <= KEPT and design.in_memory):
-        prices.pop("sums", None)
-    elif "sums" in prices and not design.in_memory:
-        return "sums"
     if "file" in design.backends:
         return None
     best = min(prices, key=prices.get, default=None)
@@ -170,6 +171,11 @@ class Plan(NamedTuple):
     names: list  # the family of each word
     runs: int | None  # views of the last; None: what is usual
     walks: list  # families that only add, for orders that rounding takes
+
+    @property
+    def glances(self):
+        "Whether its families know enough from some rows of what is not in memory."
+        return all(FAMILIES[name].glances for name in self.names)
 
 
 def plan(
@@ -585,8 +591,8 @@ def carry_out(
 
 def _drawn(design, way):
     "Which words are not sums over all cycles, but over random orders or pairs of rows."
-    exact = {"all_cycles", "sums"}
-    reached = [reach(design, name) if name in exact else 0 for name in way.names]
+    most = lambda name: reach(design, name) if FAMILIES[name].exact else 0
+    reached = [most(name) for name in way.names]
     return [len(word) > most for word, most in zip(way.words, reached)]
 
 

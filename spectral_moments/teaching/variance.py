@@ -55,7 +55,7 @@ def cycle_variance(
     **options,  # options of `increasing`
 ):  # array whose entry n - 1 estimates the variance of one cycle of order n
     "Variance of a single cycle: the moment of the squared matrix minus the squared moment."
-    from spectral_moments.estimation import increasing
+    from spectral_moments.estimators import increasing
 
     phi = check_matrix(phi)
     return increasing(phi**2, n_max, **options) - increasing(phi, n_max, **options) ** 2
