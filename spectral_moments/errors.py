@@ -22,17 +22,13 @@ def _unit_weights(axis):
     return np.ones(count) if axis.stands_for is None else np.asarray(axis.stands_for)
 
 
-def unit_count(
-    axis,  # an `Axis`
-) -> int:
+def unit_count(axis) -> int:
     "How many units an axis stands for."
     return round(float(_unit_weights(axis).sum()))
 
 
-def unit_parts(
-    axis,  # an `Axis`: deviations (words, units) or (units,), and what each stands for
-):  # (words, units), whose products add up to the covariance; NaN where it is not known
-    "The part of each unit in the error, by the jackknife."
+def unit_parts(axis):  # (words, units); NaN where it is not known
+    "The part of each unit in the error, by the jackknife: products are the covariance."
     d, w = np.atleast_2d(axis.deviations), _unit_weights(axis)
     N = w.sum()
     known = np.isfinite(d).all(axis=1, keepdims=True) & (N > 1)
@@ -41,9 +37,7 @@ def unit_parts(
         return np.where(known, (d - mean) * np.sqrt(w * max(1 - 1 / N, 0)), np.nan)
 
 
-def axis_error(
-    axis,  # an `Axis`
-):  # (words,); infinite where it is not known
+def axis_error(axis):  # (words,); infinite where it is not known
     "Standard error that is due to one axis; no square leaves the range of doubles."
     parts = unit_parts(axis)
     unit = abs(parts).max(axis=1)
@@ -52,9 +46,7 @@ def axis_error(
     return np.where(np.isnan(parts).any(axis=1), np.inf, found)
 
 # %% ../nbs/52_errors.ipynb #ec1f8705
-def axes_covariance(
-    axes: dict,  # name -> `Axis`, at least one
-):  # (words, words); infinite variance where it is not known
+def axes_covariance(axes: dict):  # (words, words); infinite where it is not known
     "Covariance of the estimates of all words."
     errors = [axis_error(axis) for axis in axes.values()]
     power = np.frexp(np.hypot.reduce(errors))[1][:, None]
@@ -66,9 +58,7 @@ def axes_covariance(
     return covariance
 
 
-def normal_units(
-    covariance: np.ndarray,  # (words, words)
-):  # deviations (words, 2 words) that the jackknife turns into this covariance
+def normal_units(covariance: np.ndarray):  # deviations (words, 2 words)
     "A covariance as an axis: its square root, forwards and backwards."
     unit = np.sqrt(np.diag(covariance))  # moments of different orders differ in size
     unit = np.where(unit > 0, unit, 1.0)[:, None]
@@ -86,9 +76,7 @@ def _is_normal(key):
     return (key if isinstance(key, str) else key[-1]) in ("probes", "kept rows")
 
 
-def error_shape(
-    axes: dict,  # name -> `Axis`
-):  # (acceleration, degrees of freedom), arrays over words; 0 and infinity: not known
+def error_shape(axes: dict):  # (acceleration, degrees of freedom); 0, infinity: unknown
     "Skewness of the error and how well its size is known."
     sides = [(unit_parts(axis), axis, _is_normal(key)) for key, axis in axes.items()]
     largest = np.max([abs(parts).max(axis=1) for parts, _, _ in sides], axis=0)
@@ -112,20 +100,13 @@ def error_shape(
 LOG_SCALE, LEAST_DEGREES = 1.5, 3  # largest relative error there; degrees of freedom
 
 
-def quantiles(
-    level: float,  # nominal coverage, between 0 and 1
-    acceleration=0.0,  # skewness of the errors, from `error_shape`
-    degrees=np.inf,  # degrees of freedom of the standard errors, from `error_shape`
-):  # (down, up): how many standard errors an interval reaches to either side
-    "Quantiles of Student's law, bent by the acceleration."
+def quantiles(level: float, acceleration=0.0, degrees=np.inf):  # (down, up)
+    "Standard errors to either side, by Student's law, bent by the acceleration."
     t = stdtrit(np.clip(degrees, LEAST_DEGREES, 1e6), (1 + level) / 2)
     return tuple(t / np.maximum(1 + sign * acceleration * t, 1 / 3) for sign in (1, -1))
 
 
-def error_range(
-    degrees,  # of freedom of the standard errors, from `error_shape`
-    level: float = 0.95,  # nominal coverage
-):  # (down, up): factors of a standard error
+def error_range(degrees, level: float = 0.95):  # (down, up), factors of the error
     "Between what a standard error lies that was estimated with these degrees of freedom."
     degrees = np.clip(degrees, LEAST_DEGREES, 1e6)
     tails = chdtri(degrees, (1 - level) / 2), chdtri(degrees, (1 + level) / 2)
@@ -154,10 +135,7 @@ def interval(
 USABLE_ERROR = 0.5  # relative standard error of an order that can be used, at most
 
 
-def usable(
-    values,  # estimates of m(1), ..., m(n_max)
-    stderr,  # their standard errors
-):  # boolean array
+def usable(values, stderr):  # boolean array
     "Which orders can be used: all up to the first whose relative error reaches one half."
     values, stderr = np.asarray(values, dtype=float), np.asarray(stderr, dtype=float)
     return np.logical_and.accumulate((values > 0) & (stderr < USABLE_ERROR * values))
@@ -195,10 +173,7 @@ class Scale(NamedTuple):
 SCALES = dict(identity=Scale(1.0), root=Scale(0.5), log=Scale(0.0), reciprocal=Scale(-1.0))
 
 # %% ../nbs/52_errors.ipynb #bdb62fd1
-def at_each(
-    f: Callable,  # from moments (words,) to a number, or (words, units) to (units,)
-    moments: np.ndarray,  # (words, units)
-):  # (units,)
+def at_each(f: Callable, moments: np.ndarray):  # (words, units) -> (units,)
     "A function of moments at each unit: at once if it can, else one after the other."
     with np.errstate(all="ignore"):
         try:

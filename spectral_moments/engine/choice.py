@@ -47,13 +47,8 @@ PAIRS = 256  # views of random pairs of rows, at most
 CHEAP = SPEED / 64  # price of a view up to which the errors come from four of them
 
 
-def choose(
-    design: Design,  # what was measured, and what is known of it
-    words: tuple,  # of names of systems, the shorter ones first
-    *,
-    walks: list,  # families for what is beyond all cycles
-) -> tuple:  # (list with the family of each word, number of views of the last)
-    "Which family estimates which word, by price in multiply-adds, errors included."
+def choose(design: Design, words: tuple, *, walks: list) -> tuple:
+    "The family of each word, by price in multiply-adds, and the views of the last."
     P, Q = design.lengths["inputs"], design.widest
     budget = min(max(LEAST, PRODUCTS * P * Q * min(P, Q)), MOST) / ERRORS
     views, names = len(trial_views(design)), []
@@ -78,11 +73,7 @@ def choose(
     return names + ["sketched"] * others, None
 
 
-def every_cycle(
-    design: Design,  # what was measured, and what is known of it
-    words: tuple,  # of names of systems
-    budget: float = math.inf,  # multiply-adds of one view, in memory
-) -> str | None:  # "all_cycles" or "sums"; None: neither
+def every_cycle(design: Design, words: tuple, budget: float = math.inf) -> str | None:
     "The family that sums all cycles: at once, or in pieces if not in memory or cheaper."
     P, Q, n_max = design.lengths["inputs"], design.widest, max(map(len, words))
     tall, prices = Q <= P and Q <= WIDEST and (P > KEPT or not design.in_memory), {}
@@ -251,11 +242,7 @@ def _typical(source, center):
     return float(np.median(to_numpy((x**2).mean((0, 2)))))
 
 
-def lost_words(
-    found: Reduced,  # of one family
-    design: Design,  # what was measured, and what is known of it
-    words: tuple,  # of each value
-) -> np.ndarray:  # of bool
+def lost_words(found: Reduced, design: Design, words: tuple) -> np.ndarray:
     "Words in which rounding may have taken the estimate."
     lost = found.rounding > LOST * abs(found.values)  # not if it is NaN
     if lost.any():
@@ -338,9 +325,7 @@ class Complete(NamedTuple):
         return Axis(deviations)
 
 
-def complete_part(
-    design: Design,  # what was measured, and what is known of it
-) -> Complete | None:  # None: no gaps, or too many rows and columns have one
+def complete_part(design: Design) -> Complete | None:
     "Rows or columns without a gap, if hardly any have one."
     systems = design.systems
     if not design.backends <= {"numpy", "torch"}:
@@ -374,12 +359,7 @@ def _affordable(design, words, kinds):
     return words
 
 
-def literal_axes(
-    design: Design,  # what was measured, and what is known of it
-    words: tuple,  # of each value
-    names: list,  # the family of each
-    found: Reduced,  # with axes by the derivative
-) -> dict:  # name -> `Axis`, for the kinds of which the derivative is not exact
+def literal_axes(design: Design, words: tuple, names: list, found: Reduced) -> dict:
     "Estimates without each unit, where it matters and is cheap."
     mean = ["inputs"] if design.center else []
     kinds = [kind for kind in design.units if kind in (*design.population, *mean)]
@@ -407,11 +387,7 @@ FLIPS = 8  # signs that stand for the noise of two trials, for rows and for colu
 STEP = 1e-3  # part of the noise of a known law by which derivatives are taken
 
 
-def trial_axis(
-    design: Design,  # what was measured, and what is known of it
-    words: tuple,  # of each value
-    found: Reduced,  # with the values
-) -> dict:  # {"trials": `Axis`}, or empty where the other axes tell all of the noise
+def trial_axis(design: Design, words: tuple, found: Reduced) -> dict:
     "What other noise would do, where a finite population takes the noise out of an axis."
     several = [T for T in design.trials.values() if T > 1]
     if not design.population or not (several or design.noisy):
@@ -524,10 +500,7 @@ def _single_units(deviations, stands_for):
     return Axis(deviations / stands_for - mean, stands_for)
 
 
-def axes_from_sample(
-    design: Design,  # of one system
-    n_max: int,  # highest order
-) -> dict:  # name -> `Axis`
+def axes_from_sample(design: Design, n_max: int) -> dict:
     "Axes of the errors, from some rows of a source at random and the largest."
     ((name, system),), center = design.systems.items(), design.center
     P, Q = design.lengths.values()

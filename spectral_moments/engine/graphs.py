@@ -48,10 +48,7 @@ def moebius(partition):
     return math.prod((-1) ** (size - 1) * math.factorial(size - 1) for size in sizes)
 
 # %% ../../nbs/46_graphs.ipynb #d8580b40
-def cycle(
-    n,  # order
-    labels=("phi", "phi"),  # matrix that leaves a row for its column, and that enters a row
-):  # tuple of 2n edges (row position, column position, label)
+def cycle(n, labels=("phi", "phi")):  # labels that leave a row, and enter one
     "The cycle: column k is reached from row k and leads to row k + 1."
     leave, enter = labels
     pairs = (((k, k, leave), ((k + 1) % n, k, enter)) for k in range(n))
@@ -280,10 +277,7 @@ def _merge_weights(kinds, population):
 
 
 @lru_cache(maxsize=256)
-def word_patterns(
-    word,  # tuple of names of systems
-    layout=ONE,  # `Layout`
-):  # tuple of pairs (coefficient, pattern): means over distinct indices to be added
+def word_patterns(word, layout=ONE):  # pairs (coefficient, pattern)
     "The trace of a word as a combination of means over distinct rows and columns."
     given, terms = Counter(), Counter()
     splits = (False, True) if layout.center else (False,)
@@ -348,11 +342,7 @@ class WordWeights(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def word_weights(
-    words,  # tuple of words
-    layout=ONE,  # `Layout`
-    held=False,  # as in `graph_terms`
-):  # `WordWeights`
+def word_weights(words, layout=ONE, held=False):  # `WordWeights`
     "Weights of graph sums that give the traces of words."
     terms, sums, positions, rows = [], defaultdict(Counter), [], []
     zero = layout.center and layout.about_mean and not layout.counted
@@ -616,10 +606,7 @@ def _terms(words, layout, units):
     return _Terms(known.graphs, means, known.words, known.positions, possible)
 
 
-def companions(
-    known,  # `WordWeights`
-    inputs,  # `Units`
-):  # (degrees, terms)
+def companions(known, inputs):  # (degrees, terms)
     "In how many ways rows that carry no entry are chosen, by degree of unit sizes."
     found = np.zeros(np.shape(known.sums)[:2])
     for term, (kinds, real) in enumerate(zip(known.positions, known.rows)):

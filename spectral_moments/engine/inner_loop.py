@@ -14,9 +14,7 @@ import numpy as np
 from numba import njit
 
 # %% ../../nbs/19_kernel.ipynb #cd242b97
-def compiled(
-    **options,  # further options of `numba.njit`
-):  # decorator
+def compiled(**options):
     "`numba.njit` with a cache on disk, or without where nothing can be written."
 
     def decorate(function):

@@ -322,10 +322,7 @@ class _Plan(NamedTuple):
 
 # %% ../../nbs/20_planner.ipynb #10a28884
 @lru_cache(maxsize=64)
-def make_plan(
-    graphs,  # tuple of graphs
-    sides=PLAIN,  # what is known about the axes
-):  # the plan, a named tuple (table, outputs, steps)
+def make_plan(graphs, sides=PLAIN):  # a named tuple (table, outputs, steps)
     "The plan to sum all `graphs` with as few matrix products as possible; computed once."
     table, chosen, uses = _Table(sides), {}, Counter()  # how many graphs use what
     for graph in graphs:
@@ -421,10 +418,7 @@ def _shared_adjoint(g, y, a, b, w=None):
     return (left * w, inner), inner * w, columns
 
 
-def quadratic_forms(
-    g,  # square matrix, of which the upper half is zero
-    a,  # matrix with as many rows
-):  # vector, the diagonal of `a.T @ g @ a`
+def quadratic_forms(g, a):  # the diagonal of `a.T @ g @ a`; g is lower triangular
     "Quadratic forms of columns, at the price of half a product."
     half = dtrmm(1.0, g.T, a, lower=0, trans_a=1)
     return np.einsum("ij,ij->j", half, a)
@@ -607,13 +601,8 @@ def graph_sums(
     return _evaluate(plan, _Given(matrices, units or {}), lengths, zeros, weights)
 
 # %% ../../nbs/20_planner.ipynb #be558221
-def plan_cost(
-    graphs,  # tuple of graphs
-    lengths,  # dict: kind -> length
-    features=(),  # pairs (label, kind of its columns); others are "features"
-    overhead=0.0,  # price of one operation, however small its arrays are
-):  # float
-    "Multiply-adds of a matrix product that the sums of all graphs are worth."
+def plan_cost(graphs, lengths, features=(), overhead=0.0):  # float
+    "Multiply-adds that all sums are worth, and an overhead for each operation."
     plan = make_plan(graphs, Sides(features, _long(lengths)))
     size = lambda kind: lengths[kind] if kind != BLOCK else max(lengths.values())
     volume = lambda sides: float(math.prod(map(size, sides)))
@@ -650,23 +639,12 @@ def _open_plan(graphs, sides):
     return _plan(table, outputs)
 
 
-def matrix_of(
-    label,  # of an edge
-    matrices,  # dict: label -> matrix
-    units=None,  # dict: kind -> number of the unit of each row or column
-):  # matrix
+def matrix_of(label, matrices, units=None):
     "The matrix of a label, made if it is not given."
     return _Given(matrices, units or {}).matrix(label)
 
 
-def open_sums(
-    graphs,  # tuple of `Open`
-    matrices,  # dict: label -> matrix, inputs by features
-    *,
-    features=(),  # as in `graph_sums`
-    units=None,  # likewise
-    long=("inputs",),  # the kinds that are not to be joined with themselves
-):  # list of sums
+def open_sums(graphs, matrices, *, features=(), units=None, long=("inputs",)):
     "Sums of open graphs: numbers, vectors over columns, or matrices of two columns."
     plan = _open_plan(graphs, Sides(features, long))
     return _carried_out(plan, matrices, units)

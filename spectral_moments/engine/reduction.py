@@ -279,13 +279,8 @@ def way_of(name):
     return FAMILIES[name].says if name in FAMILIES else name
 
 # %% ../../nbs/24_reduction.ipynb #bfc0a652
-def trial_splits(
-    T,  # number of trials
-    rng,  # numpy Generator
-    *,
-    both=False,  # whether to use every split both ways round
-):  # list of pairs (trials that enter, trials that leave); [None] for one trial
-    "Ways to split the trials into two halves."
+def trial_splits(T, rng, *, both=False):  # pairs (that enter, that leave); None: one
+    "Ways to split T trials into two halves, if `both` each of them both ways round."
     if T == 1:
         return [None]
     if T <= 4:
@@ -495,12 +490,7 @@ def average(
     return result
 
 # %% ../../nbs/24_reduction.ipynb #775967d4
-def reduce(
-    design,  # `Design`
-    words,  # tuple of words: tuples of names
-    name,  # of a family
-    **options,  # of `average`
-):  # `Reduced`
+def reduce(design, words, name, **options):  # `Reduced`; options of `average`
     "Average a family over views; words that it does not reach over random pairs of rows."
     near = np.array([len(word) <= reach(design, name) for word in words])
     if not design.center or near.all():
@@ -525,11 +515,7 @@ def _in_order(first, second, near):
     return Reduced(values, axes, join(first.rounding, second.rounding))
 
 
-def without_each(
-    design,  # `Design` in memory, of at most four trials
-    words,  # tuple of words: tuples of names
-    kind,  # of unit
-):  # (words, units)
+def without_each(design, words, kind):  # (words, units)
     "All cycles without each unit of one kind, each computed anew."
     total = seen = 0
     for halves in trial_views(design):

@@ -400,11 +400,8 @@ def open_source(
     return survey_source(source, name)
 
 # %% ../../nbs/21_sources.ipynb #21door04
-def survey_source(
-    source: Source,  # of which little is known
-    name: str,  # the argument
-) -> Source:  # the same, scaled, with all of its entries looked at
-    "Look at all entries, or say what is wrong with them."
+def survey_source(source: Source, name: str) -> Source:
+    "Look at all entries, scale them, or say what is wrong with them."
     source.exponent = 0
     parts = source.strips(survey)
     largest, seen = max(part[0] for part in parts), sum(part[2] for part in parts)

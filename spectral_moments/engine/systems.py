@@ -138,11 +138,7 @@ class Design:
         return Design(systems, self.center, rows)
 
 # %% ../../nbs/41_systems.ipynb #082168b3
-def check_noise(
-    noise,  # as for `estimate`
-    source,  # what was measured
-    name: str,  # of the system
-):  # `Noise` in the units of the source, or None
+def check_noise(noise, source, name: str):  # `Noise` in the units of the source, or None
     "The law of the noise, or an error that says why these data do not have it."
     if noise is None:
         return None
