@@ -189,10 +189,11 @@ def plan(
     _check_options(design, max(map(len, words)), name)
     pairs = design.center and (name == "auto" or FAMILIES[name].sampled)
     _check_sizes(design, words, pairs)
-    if name == "sums" and max(map(len, words)) > reach(design, name):
+    reads = name != "auto" and FAMILIES[name].exact and FAMILIES[name].reads
+    if reads and max(map(len, words)) > reach(design, name):
         raise ArgumentError(
             "method",
-            "method = 'sums' cannot give these orders with groups, gaps, weights or a "
+            f"method = {name!r} cannot give these orders with groups, gaps, weights or a "
             "population in trials; use 'auto', or lower n_max",
         )
     walks = [
@@ -397,7 +398,9 @@ def trial_axis(design: Design, words: tuple, found: Reduced) -> dict:
         return _law_axis(design, words, some, less)
     least = min(several)
     if least > 2:
-        others = _values(words, (_without_trial(some, t) for t in range(least)))
+        keep = lambda x, t: x[[k for k in range(len(x)) if k != t] or [0]]  # or the single
+        others = (lambda _, x, t=t: keep(x, t) for t in range(least))
+        others = _values(words, (_with_trials(some, f) for f in others))
         all_trials = found.values[:, None] if some is design else _values(words, [some])
         return {"trials": Axis(less * (others - all_trials))}
     signs = lambda axis: (_signed(axis, seed) for seed in range(FLIPS))
@@ -428,7 +431,8 @@ def _values(words, designs):
 
 def _derivatives(design, words, noises):
     "What so much noise would do, if its effect were linear, (words, noises)."
-    shaken = (_shaken(design, noise) for noise in noises)
+    add = lambda noise: lambda name, x: x + STEP * noise(name, x)
+    shaken = (_with_trials(design, add(noise)) for noise in noises)
     return (_values(words, shaken) - _values(words, [design])) / STEP
 
 
@@ -467,17 +471,6 @@ def _with_trials(design, trials):
         source = replace(system.source, trials=x, exponent=0)
         systems[name] = system._replace(source=source)
     return replace(design, systems=systems)
-
-
-def _shaken(design, noise):
-    "The same with a small part of noise added, a function of a name and of trials."
-    return _with_trials(design, lambda name, x: x + STEP * noise(name, x))
-
-
-def _without_trial(design, t):
-    "The same without one trial; a system of a single one as it is."
-    others = lambda x: x[[k for k in range(len(x)) if k != t] or [0]]
-    return _with_trials(design, lambda _, x: others(x))
 
 
 def _signed(axis, seed):
