@@ -487,12 +487,6 @@ def _signed(axis, seed):
     return noise
 
 # %% ../../nbs/98_choice.ipynb #c0940354
-def _single_units(deviations, stands_for):
-    "An axis of units that stand for several each: what leaving out one of these does."
-    mean = deviations.sum(axis=1, keepdims=True) / stands_for.sum()
-    return Axis(deviations / stands_for - mean, stands_for)
-
-
 def axes_from_sample(design: Design, n_max: int) -> dict:
     "Axes of the errors, from some rows of a source at random and the largest."
     ((name, system),), center = design.systems.items(), design.center
@@ -517,11 +511,12 @@ def axes_from_sample(design: Design, n_max: int) -> dict:
     found, *_ = reduce_planned(few, plan(few, words, "auto"), **options)
     if "inputs" not in found.axes:  # orders so high that only probes can be paid for
         return unknown
-    stands_for = each, np.full(len(columns), Q / len(columns))
-    return {
-        kind: _single_units(found.axes[kind].deviations, count)
-        for kind, count in zip(design.units, stands_for)
-    }
+    axes, counts = {}, (each, np.full(len(columns), Q / len(columns)))
+    for kind, count in zip(design.units, counts):  # leaving out one of so many alike
+        deviations = found.axes[kind].deviations
+        mean = deviations.sum(axis=1, keepdims=True) / count.sum()
+        axes[kind] = Axis(deviations / count - mean, count)
+    return axes
 
 # %% ../../nbs/98_choice.ipynb #c41e0a02
 def carry_out(

@@ -340,6 +340,11 @@ class WordWeights(NamedTuple):
     positions: tuple  # for each term the number of positions of each kind, a dict
     rows: tuple  # for each term the number of its rows that are not companions
 
+    @property
+    def single(self):
+        "Whether each word is one mean."
+        return len(self.positions) == len(self.words)
+
 
 @lru_cache(maxsize=64)
 def word_weights(words, layout=ONE, held=False):  # `WordWeights`
@@ -577,33 +582,15 @@ def layout_of(
     )
 
 # %% ../../nbs/46_graphs.ipynb #5a59b7f8
-class _Terms(NamedTuple):
-    "The means that words are made of, as weights of graph sums."
-
-    graphs: tuple  # of all words
-    means: np.ndarray  # (terms, graphs): each mean; zeros if there are too few units
-    words: np.ndarray  # (words, terms): coefficients of the means in each word
-    positions: tuple  # for each term the number of positions of each kind, a dict
-    possible: np.ndarray  # (terms,): one, or NaN if there are too few units
-
-    @property
-    def single(self):
-        "Whether each word is one mean."
-        return len(self.positions) == len(self.words)
-
-
-def _terms(words, layout, units):
-    "The means of all words for these units."
-    known = word_weights(words, layout)
+def _means(known, units):
+    "Each term's mean as weights of graph sums, and one, or NaN if units are too few."
     sums = (companions(known, units["inputs"])[:, :, None] * known.sums).sum(0)
     ways = [
         math.prod(units[kind].ways(number) for kind, number in term.items())
         for term in known.positions
     ]
-    means = np.array([row / max(way, 1) for row, way in zip(sums, ways)])
-    possible = np.array([1.0 if way else np.nan for way in ways])
-    means = np.where(np.isnan(possible)[:, None], 0, means)
-    return _Terms(known.graphs, means, known.words, known.positions, possible)
+    means = np.array([row / way if way else 0 * row for row, way in zip(sums, ways)])
+    return means, np.array([1.0 if way else np.nan for way in ways])
 
 
 def companions(known, inputs):  # (degrees, terms)
@@ -698,13 +685,13 @@ def means_from_sums(
     precision,  # relative rounding of the entries
 ):  # `Means`
     "Means over all cycles of words, from the sums of their graphs."
-    terms = _terms(words, layout, units)
-    counted, count = None, terms.possible
+    terms, counted = word_weights(words, layout), None
+    means, count = _means(terms, units)
     if layout.counted:
-        counted = total(terms.means if replicates and terms.single else (), counts=True)
-        count, sizes = _combined(terms.means, counted.totals)
+        counted = total(means if replicates and terms.single else (), counts=True)
+        count, sizes = _combined(means, counted.totals)
         count = np.where(np.array(count) > FEWEST * sizes, count, np.nan).astype(float)
-    weights = terms.words @ np.nan_to_num(terms.means / count[:, None])
+    weights = terms.words @ np.nan_to_num(means / count[:, None])
     found = total(weights if replicates else ())
     values, sizes = _combined(weights, found.totals)
     known = ~np.isnan(np.where(terms.words != 0, count, 0).sum(1))
@@ -717,9 +704,9 @@ def means_from_sums(
     result = Means(values, rounding=np.where(known, precision * sizes, 0))
     if not replicates:
         return result
-    each = np.array(_combined(terms.means, found.totals)[0], dtype=float) / count
+    each = np.array(_combined(means, found.totals)[0], dtype=float) / count
     if layout.counted and not terms.single:
-        seeds = terms.words @ np.nan_to_num(terms.means * (each / count)[:, None])
+        seeds = terms.words @ np.nan_to_num(means * (each / count)[:, None])
         counted = total(seeds, counts=True)
     without = {}
     for kind, of in units.items():
@@ -759,7 +746,8 @@ STACK = 2**17  # entries of a stack of matrices, each without another unit
 
 def means_without(pairs, words, kind, *, layout, units):
     "Means over all cycles without each unit of one kind, each anew: (words, units)."
-    graphs, of = word_weights(words, layout).graphs, units[kind]
+    terms, of = word_weights(words, layout), units[kind]
+    graphs = terms.graphs
     given = measured(pairs, layout, graphs)
     first = next(iter(given.values()))
     label = np.arange(of.size) if of.groups is None else of.groups
@@ -768,13 +756,13 @@ def means_without(pairs, words, kind, *, layout, units):
     options["units"] = {kind: each.groups for kind, each in units.items()}
     room = max(1, STACK // max(math.prod(x.shape) for x in given.values()))
     for size in set(sizes.tolist()):
-        terms = _terms(words, layout, units | {kind: of.without(size)})
+        means = _means(terms, units | {kind: of.without(size)})
         alike = np.flatnonzero(sizes == size)
         for some in (alike[k : k + room] for k in range(0, len(alike), room)):
             keep = namespace(first).asarray(1.0 * (label != some[:, None]))
             both = _left_out(pairs, given, graphs, kind, keep, layout)
             totals = (graph_sums(graphs, x, **options).totals for x in both)
-            found[:, some] = _stacked_values(terms, *totals)
+            found[:, some] = _stacked_values(terms.words, *means, *totals)
     return found
 
 
@@ -790,12 +778,12 @@ def _left_out(pairs, given, graphs, kind, keep, layout):
     ]
 
 
-def _stacked_values(terms, totals, counted=None):
+def _stacked_values(words, means, possible, totals, counted=None):
     "Words from the sums of all graphs on stacks of matrices, (words, stack)."
-    each, count = terms.means @ np.array(np.broadcast_arrays(*finished(*totals))), 1.0
+    each, count = means @ np.array(np.broadcast_arrays(*finished(*totals))), 1.0
     if counted is not None:
         counted = np.array(np.broadcast_arrays(*finished(*counted)))
-        count, sizes = terms.means @ counted, abs(terms.means) @ abs(counted)
+        count, sizes = means @ counted, abs(means) @ abs(counted)
         count = np.where(count > FEWEST * sizes, count, np.nan)
-    each = each / count * terms.possible[:, None]
-    return np.array([row[row != 0] @ each[row != 0] for row in terms.words], dtype=float)
+    each = each / count * possible[:, None]
+    return np.array([row[row != 0] @ each[row != 0] for row in words], dtype=float)

@@ -187,12 +187,6 @@ def _join(table, a, weights, b):
     return ref if stored == given else ~ref
 
 # %% ../../nbs/20_planner.ipynb #1e6fc00f
-def _apply(table, a, weights):
-    "a @ w, the sum over a vertex with one neighbour; row sums if there are no weights."
-    w = (_times(table, weights),) if weights else ()
-    return table.add("apply", (a, *w), table.sides(a)[:1])
-
-
 def _sum(table, refs):
     "Sum over all entries of the element-wise product of `refs`."
     refs = sorted(refs)
@@ -233,18 +227,20 @@ class _Network:
 # %% ../../nbs/20_planner.ipynb #bc2e3b81
 def _contraction(net, v):
     "The expression that sums out the vertex `v`, which has at most two neighbours."
-    links, weights = net.links, net.weights.get(v)
+    table, links, weights = net.table, net.links, net.weights.get(v)
     if not links[v]:
-        return _sum(net.table, weights)
+        return _sum(table, weights)
     if len(links[v]) == 2:
         a, b = links[v]
-        left, right = _times(net.table, links[a][v]), _times(net.table, links[v][b])
-        return _join(net.table, left, weights, right)
+        left, right = _times(table, links[a][v]), _times(table, links[v][b])
+        return _join(table, left, weights, right)
     (u,) = links[v]
     last = len(links[u]) == 1 and u not in net.keep
     if last and not weights and not net.weights.get(u):
-        return _sum(net.table, links[u][v])
-    return _apply(net.table, _times(net.table, links[u][v]), weights)
+        return _sum(table, links[u][v])
+    a = _times(table, links[u][v])  # a @ w, or its row sums
+    w = (_times(table, weights),) if weights else ()
+    return table.add("apply", (a, *w), table.sides(a)[:1])
 
 # %% ../../nbs/20_planner.ipynb #55f2668d
 def _sum_out(net, v):
@@ -492,12 +488,6 @@ def _turn_back(plan, loop, values, weights, outer, shares, own):
         for key, x in new.items():
             _put(known, key, x)
 
-
-def _joined(parts):
-    "Vectors one after the other, or numbers as a vector, of whatever kind of array."
-    xp = namespace(parts[0])
-    return xp.concatenate(parts) if parts[0].ndim else xp.stack(parts)
-
 # %% ../../nbs/20_planner.ipynb #b55ed75c
 class _Given:
     "The arrays that a plan asks for, made when they are first needed."
@@ -550,30 +540,6 @@ def _turns(loop, lengths):
     width = max(short, 2**18 // lengths[kind], 1)  # no larger than the data, or small
     return [slice(k, k + width) for k in range(0, lengths[kind], width)]
 
-
-def _evaluate(plan, given, lengths, zeros, weights):
-    "Carry out a plan: first what is computed once, then the loops."
-    keep, shares, values = len(weights) > 0, [{} for _ in weights], {}
-    _run(plan, (), values, lambda op: given.matrix(op[1]), keep)
-    totals = {ref: values[ref] for ref in plan.outputs if ref in values}
-    outer = [_seeds(plan, row, ()) for row in weights]
-    for loop in [loop for loop in plan.steps if loop]:
-        own = [[] for _ in weights]
-        for part in _turns(loop, lengths):
-            inner = dict(values)
-            _run(plan, loop, inner, lambda op, part=part: given.part(op, part), keep)
-            for ref in {ref for ref in plan.outputs if plan.table[ref].loop == loop}:
-                _put(totals, ref, inner[ref])
-            for row, *places in zip(weights, outer, shares, own):
-                _turn_back(plan, loop, inner, row, *places)
-        for share, pieces in zip(shares, own):
-            if pieces:
-                _put(share, loop[1], _joined(pieces))
-    for share, seeds in zip(shares, outer, strict=True):
-        for kind, x in _pull(plan, (), values, seeds).items():
-            _put(share, kind, x)
-    return GraphSums([totals[ref] for ref in plan.outputs], [zeros | s for s in shares])
-
 # %% ../../nbs/20_planner.ipynb #32f57983
 def _long(lengths):
     "The kinds on the longer side: the inputs, or all features."
@@ -598,7 +564,28 @@ def graph_sums(
                 lengths[kind] = matrix.shape[axis]
                 zeros[kind] = 0 * matrix.sum(-3 - axis) if len(weights) else None
     plan = make_plan(graphs, of._replace(long=_long(lengths)))
-    return _evaluate(plan, _Given(matrices, units or {}), lengths, zeros, weights)
+    given, xp = _Given(matrices, units or {}), namespace(next(iter(matrices.values())))
+    stacked = lambda parts: xp.concatenate(parts) if parts[0].ndim else xp.stack(parts)
+    keep, shares, values = len(weights) > 0, [{} for _ in weights], {}
+    _run(plan, (), values, lambda op: given.matrix(op[1]), keep)
+    totals = {ref: values[ref] for ref in plan.outputs if ref in values}
+    outer = [_seeds(plan, row, ()) for row in weights]
+    for loop in [loop for loop in plan.steps if loop]:
+        own = [[] for _ in weights]
+        for part in _turns(loop, lengths):
+            inner = dict(values)
+            _run(plan, loop, inner, lambda op, part=part: given.part(op, part), keep)
+            for ref in {ref for ref in plan.outputs if plan.table[ref].loop == loop}:
+                _put(totals, ref, inner[ref])
+            for row, *places in zip(weights, outer, shares, own):
+                _turn_back(plan, loop, inner, row, *places)
+        for share, pieces in zip(shares, own):
+            if pieces:
+                _put(share, loop[1], stacked(pieces))
+    for share, seeds in zip(shares, outer, strict=True):
+        for kind, x in _pull(plan, (), values, seeds).items():
+            _put(share, kind, x)
+    return GraphSums([totals[ref] for ref in plan.outputs], [zeros | s for s in shares])
 
 # %% ../../nbs/20_planner.ipynb #be558221
 def plan_cost(graphs, lengths, features=(), overhead=0.0):  # float

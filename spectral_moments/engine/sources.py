@@ -117,12 +117,6 @@ def _read(source, rows, columns, halves):
     return [_half(trials, source.gaps, half) for half in halves or (None,)]
 
 
-def _paired(first, second):
-    "Difference of two independent rows: mean zero, and the covariance of one."
-    known = None if first[1] is None else first[1] & second[1]
-    return (first[0] - second[0]) * math.sqrt(0.5), known
-
-
 def _counted(x, known, weight):
     "The matrix and its count: 0 where missing, rows and columns multiplied by weights."
     factors = [factor for factor in (known, weight) if factor is not None]
@@ -228,7 +222,10 @@ def _pair(view, source, part):
     both, weight = _read(source, rows, view.columns, view.halves), None
     if partners is not None:
         other = _read(source, partners, view.columns, view.halves)
-        both = [_paired(*two) for two in zip(both, other, strict=True)]
+        both = [  # differences of independent rows: mean zero, the covariance of one
+            ((x - y) * math.sqrt(0.5), None if known is None else known & seen)
+            for (x, known), (y, seen) in zip(both, other, strict=True)
+        ]
     if view.weights is not None:
         given = _weight(view, source, rows, partners)
         weight = namespace(both[0][0]).asarray(given)
@@ -342,6 +339,11 @@ class Source:
         sums = self.strips(lambda x: namespace(x).nansum(x * x, axis=(0, 2)))
         return np.concatenate([to_numpy(x) for x in sums])
 
+    def smallest(self) -> float:
+        "Smallest size of an entry that is not zero; infinite if all are."
+        least = lambda size: namespace(size).where(size > 0, size, math.inf).min()
+        return min(self.strips(lambda x: float(least(abs(x)))))
+
 # %% ../../nbs/21_sources.ipynb #0b326b26
 def survey(x):
     "The largest size, the sum of squares in this unit and the number of what is known."
@@ -412,10 +414,7 @@ def survey_source(source: Source, name: str) -> Source:
     squares = sum(own * (top / (largest or 1)) ** 2 for top, own, _ in parts)
     exponent = unit_exponent(largest, squares, seen)
     # if it is small, only what is below the normal numbers could vanish
-    above_zero = lambda x: namespace(x).where(abs(x) > 0, abs(x), math.inf)
-    least = math.inf
-    if exponent > 50:
-        least = min(source.strips(lambda x: float(above_zero(x).min())))
+    least = source.smallest() if exponent > 50 else math.inf
     if math.isfinite(least) and math.ldexp(least, -exponent) == 0:
         raise ArgumentError(
             name,
