@@ -1,11 +1,11 @@
 # The public names and where they are defined: `__init__.py` reads this table, and so do
 # editors and type checkers. Types and docstrings stand in the modules themselves.
 
-from .estimation import naive as naive
-from .estimation import kong_valiant as kong_valiant
-from .estimation import increasing as increasing
-from .estimation import all_cycles as all_cycles
-from .estimation import sketched as sketched
+from .estimators import naive as naive
+from .estimators import kong_valiant as kong_valiant
+from .estimators import increasing as increasing
+from .estimators import all_cycles as all_cycles
+from .estimators import sketched as sketched
 from .estimation import estimate as estimate
 from .results import Estimate as Estimate
 from .results import EstimateWarning as EstimateWarning

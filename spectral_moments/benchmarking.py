@@ -13,7 +13,7 @@ from functools import partial
 import numpy as np
 
 from .checks import ArgumentError, check_count, check_random_state
-from .estimation import all_cycles, increasing, kong_valiant, naive
+from .estimators import all_cycles, increasing, kong_valiant, naive
 from .processes import Process
 from .results import Records, new_axes
 

@@ -45,11 +45,8 @@ def show_error(call, *args, **kwargs):
         raise AssertionError("the call was expected to fail, and did not")
 
 # %% ../nbs/90_checks.ipynb #8e64f926
-def check_order(
-    n_max: int,  # highest order
-    shape: tuple[int, ...],  # shape of the matrix or of the trials; the last two are (P, Q)
-) -> int:
-    "`n_max` as an int, or an error that names what is wrong with it."
+def check_order(n_max: int, shape: tuple[int, ...]) -> int:
+    "`n_max` as an int, for a matrix (P, Q) or trials of this shape."
     n_max, (P, Q) = check_count(n_max, "n_max"), shape[-2:]
     if n_max > min(P, Q):
         raise ArgumentError(
@@ -60,13 +57,7 @@ def check_order(
     return n_max
 
 # %% ../nbs/90_checks.ipynb #15927fbb
-def check_count(
-    value: int,  # a whole number
-    name: str,  # the argument
-    *,
-    least: int = 1,  # smallest value allowed
-    most: float = float("inf"),  # largest value allowed
-) -> int:
+def check_count(value: int, name: str, *, least: int = 1, most: float = np.inf) -> int:
     "`value` as an int in a range, or an error that names what is wrong with it."
     try:
         count = operator.index(value)
@@ -82,11 +73,7 @@ def check_count(
     return count
 
 # %% ../nbs/90_checks.ipynb #bf0ff5f1
-def check_positive(
-    value: float,  # a number
-    name: str,  # the argument
-    meaning: str,  # what it is, for the error
-) -> float:
+def check_positive(value: float, name: str, meaning: str) -> float:
     "`value` as a positive, finite float, or an error that says what it is."
     if not (np.isfinite(value) and value > 0):
         problem = f"{name} = {float(value)} must be positive and finite: it is {meaning}"
@@ -94,10 +81,7 @@ def check_positive(
     return float(value)
 
 
-def check_numbers(
-    value,  # a number, or an array of them
-    name: str,  # the argument
-) -> np.ndarray:  # doubles
+def check_numbers(value, name: str) -> np.ndarray:
     "`value` as doubles, or an error that names the argument."
     try:
         return np.array(value, dtype=float)
@@ -106,10 +90,7 @@ def check_numbers(
         raise ArgumentError(name, f"{name} must be numbers, not this {kind}") from None
 
 
-def check_flag(
-    value: bool,  # True or False, of Python or numpy
-    name: str,  # the argument
-) -> bool:
+def check_flag(value: bool, name: str) -> bool:
     "`value` as a bool, or an error that names what is wrong with it."
     if not isinstance(value, (bool, np.bool_)):
         raise ArgumentError(name, f"{name} must be True or False, not {value!r}")
@@ -133,10 +114,8 @@ def check_random_state(
     return np.random.default_rng(random_state)
 
 # %% ../nbs/90_checks.ipynb #77f28d37
-def check_n_jobs(
-    n_jobs: int | None = None,  # number of threads, or None for all cores of this process
-) -> int:
-    "Number of threads to use."
+def check_n_jobs(n_jobs: int | None = None) -> int:
+    "Number of threads to use; None: all cores of this process."
     if n_jobs is not None:
         return check_count(n_jobs, "n_jobs")
     if hasattr(os, "sched_getaffinity"):
@@ -170,9 +149,7 @@ class _Lines:
         self.said = time.monotonic()
 
 
-def printable(
-    text: str,
-) -> str:
+def printable(text: str) -> str:
     "Text without what would command a terminal, such as the escapes in a name."
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
@@ -193,12 +170,8 @@ def progress_bar(progress: bool, total: int | None, unit: str = "view"):
     return tqdm(total=total, unit=unit)
 
 # %% ../nbs/90_checks.ipynb #775022c2
-def check_weights(
-    weights,  # a number for each row or column; None: equal
-    size: int,  # how many there are
-    name: str,  # the argument
-) -> np.ndarray | None:
-    "Weights, the largest of which is one."
+def check_weights(weights, size: int, name: str) -> np.ndarray | None:
+    "Weights of so many rows or columns, the largest of which is one; None: equal."
     if weights is None:
         return None
     if np.ma.is_masked(weights):
@@ -214,12 +187,8 @@ def check_weights(
     return weights / weights.max()
 
 
-def check_labels(
-    labels,  # a label for each row or column; None: each for itself
-    size: int,  # how many there are
-    name: str,  # the argument
-) -> np.ndarray | None:
-    "Labels as numbers 0, 1, ..."
+def check_labels(labels, size: int, name: str) -> np.ndarray | None:
+    "Labels of so many rows or columns as numbers 0, 1, ...; None: each for itself."
     if labels is None:
         return None
     if np.ma.is_masked(labels):
@@ -243,11 +212,8 @@ def check_labels(
     return np.unique(labels, return_inverse=True)[1]
 
 # %% ../nbs/90_checks.ipynb #90c00002
-def check_population(
-    population: tuple | None,  # (inputs, features); None, also in either place: infinite
-    shape: tuple,  # (P, Q)
-) -> tuple:
-    "Sizes of the populations of rows and columns."
+def check_population(population: tuple | None, shape: tuple) -> tuple:
+    "Sizes of the populations of (P, Q) rows and columns; None: infinite."
     if population is None:
         return None, None
     if not isinstance(population, (tuple, list)) or len(population) != 2:

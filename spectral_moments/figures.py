@@ -28,8 +28,8 @@ STYLE = {
 
 # %% ../nbs/91_figures.ipynb #5572fe7e
 def line(method, **changes) -> dict:
-    "Line properties of one estimator for matplotlib, with `changes` such as `label`."
-    return {**STYLE[method], **changes}
+    "Line properties of an estimator for matplotlib, with `changes` such as `label`."
+    return {"label": method, **STYLE.get(method, {}), **changes}
 
 # %% ../nbs/91_figures.ipynb #5e84c57c
 def use_style():

@@ -5,7 +5,7 @@ Writes results/cycles_rmse.json, the data of a figure in the chapter on partitio
 
 import numpy as np
 
-from spectral_moments.estimation import all_cycles, increasing
+from spectral_moments.estimators import all_cycles, increasing
 from spectral_moments.processes import RBF
 
 SEED = 2026

@@ -6,7 +6,8 @@ Takes about five minutes on one core.
 
 import numpy as np
 
-from spectral_moments.estimation import estimate, increasing, kong_valiant
+from spectral_moments.estimation import estimate
+from spectral_moments.estimators import increasing, kong_valiant
 from spectral_moments.processes import RBF, Linear, power_sums
 from spectral_moments.results import from_moments
 from spectral_moments.spectrum.feasible import participation_ratio, recover_eigenvalues

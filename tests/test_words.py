@@ -10,6 +10,7 @@ import spectral_moments as sm
 from spectral_moments.engine.graphs import Units, word_means
 from spectral_moments.engine.reduction import FAMILIES, Family
 from spectral_moments.engine.sources import Means, Pair
+from spectral_moments.figures import line
 
 EQUAL, UNEQUAL = np.array([0, 0, 1, 1, 2, 2]), np.array([0, 0, 1, 2, 2, 3])
 
@@ -247,11 +248,12 @@ def test_a_family_is_one_function_and_one_registration(monkeypatch):
     def ones(systems, views, ask):
         return Means(np.ones(len(ask.words)))
 
-    family = Family(ones, lambda *_: 1.0, walks=("numpy",))
+    family = Family(ones, lambda *_: 1.0, walks=("numpy",), says="means of ones")
     monkeypatch.setitem(FAMILIES, "ones", family)
     x = np.random.default_rng(8).standard_normal((20, 15))
     est = sm.estimate(x, 3, method="ones", center=False, stderr=False)
     assert est.methods == ["ones"] * 3 and est.values.tolist() == [1, 1, 1]
+    assert "means of ones" in est.sentence() and line("ones")["label"] == "ones"
     with pytest.raises(ValueError, match="ones"):
         sm.estimate(x, 3, method="twos")
     monkeypatch.setattr("spectral_moments.engine.choice.LEAST", 1.0)  # increasing is dear

@@ -47,13 +47,8 @@ PAIRS = 256  # views of random pairs of rows, at most
 CHEAP = SPEED / 64  # price of a view up to which the errors come from four of them
 
 
-def choose(
-    design: Design,  # what was measured, and what is known of it
-    words: tuple,  # of names of systems, the shorter ones first
-    *,
-    walks: list,  # families for what is beyond all cycles
-) -> tuple:  # (list with the family of each word, number of views of the last)
-    "Which family estimates which word, by price in multiply-adds, errors included."
+def choose(design: Design, words: tuple, *, walks: list) -> tuple:
+    "The family of each word, by price in multiply-adds, and the views of the last."
     P, Q = design.lengths["inputs"], design.widest
     budget = min(max(LEAST, PRODUCTS * P * Q * min(P, Q)), MOST) / ERRORS
     views, names = len(trial_views(design)), []
@@ -78,21 +73,18 @@ def choose(
     return names + ["sketched"] * others, None
 
 
-def every_cycle(
-    design: Design,  # what was measured, and what is known of it
-    words: tuple,  # of names of systems
-    budget: float = math.inf,  # multiply-adds of one view, in memory
-) -> str | None:  # "all_cycles" or "sums"; None: neither
+def every_cycle(design: Design, words: tuple, budget: float = math.inf) -> str | None:
     "The family that sums all cycles: at once, or in pieces if not in memory or cheaper."
     P, Q, n_max = design.lengths["inputs"], design.widest, max(map(len, words))
-    prices = {}
-    for name in ("sums", "all_cycles"):
-        if n_max <= min(FAMILIES[name].highest, reach(design, name)):
+    tall, prices = Q <= P and Q <= WIDEST and (P > KEPT or not design.in_memory), {}
+    for name in sorted(FAMILIES, key=lambda name: not FAMILIES[name].reads):
+        family = FAMILIES[name]
+        if not family.exact or n_max > min(family.highest, reach(design, name)):
+            continue
+        if family.reads and tall and not design.in_memory:
+            return name
+        if tall or not family.reads:
             prices[name] = _price(name, design, words)
-    if P < Q or Q > WIDEST or (P <= KEPT and design.in_memory):
-        prices.pop("sums", None)
-    elif "sums" in prices and not design.in_memory:
-        return "sums"
     if "file" in design.backends:
         return None
     best = min(prices, key=prices.get, default=None)
@@ -171,6 +163,11 @@ class Plan(NamedTuple):
     runs: int | None  # views of the last; None: what is usual
     walks: list  # families that only add, for orders that rounding takes
 
+    @property
+    def glances(self):
+        "Whether its families know enough from some rows of what is not in memory."
+        return all(FAMILIES[name].glances for name in self.names)
+
 
 def plan(
     design: Design,  # what was measured, and what is known of it
@@ -192,10 +189,11 @@ def plan(
     _check_options(design, max(map(len, words)), name)
     pairs = design.center and (name == "auto" or FAMILIES[name].sampled)
     _check_sizes(design, words, pairs)
-    if name == "sums" and max(map(len, words)) > reach(design, name):
+    reads = name != "auto" and FAMILIES[name].exact and FAMILIES[name].reads
+    if reads and max(map(len, words)) > reach(design, name):
         raise ArgumentError(
             "method",
-            "method = 'sums' cannot give these orders with groups, gaps, weights or a "
+            f"method = {name!r} cannot give these orders with groups, gaps, weights or a "
             "population in trials; use 'auto', or lower n_max",
         )
     walks = [
@@ -245,11 +243,7 @@ def _typical(source, center):
     return float(np.median(to_numpy((x**2).mean((0, 2)))))
 
 
-def lost_words(
-    found: Reduced,  # of one family
-    design: Design,  # what was measured, and what is known of it
-    words: tuple,  # of each value
-) -> np.ndarray:  # of bool
+def lost_words(found: Reduced, design: Design, words: tuple) -> np.ndarray:
     "Words in which rounding may have taken the estimate."
     lost = found.rounding > LOST * abs(found.values)  # not if it is NaN
     if lost.any():
@@ -332,9 +326,7 @@ class Complete(NamedTuple):
         return Axis(deviations)
 
 
-def complete_part(
-    design: Design,  # what was measured, and what is known of it
-) -> Complete | None:  # None: no gaps, or too many rows and columns have one
+def complete_part(design: Design) -> Complete | None:
     "Rows or columns without a gap, if hardly any have one."
     systems = design.systems
     if not design.backends <= {"numpy", "torch"}:
@@ -368,12 +360,7 @@ def _affordable(design, words, kinds):
     return words
 
 
-def literal_axes(
-    design: Design,  # what was measured, and what is known of it
-    words: tuple,  # of each value
-    names: list,  # the family of each
-    found: Reduced,  # with axes by the derivative
-) -> dict:  # name -> `Axis`, for the kinds of which the derivative is not exact
+def literal_axes(design: Design, words: tuple, names: list, found: Reduced) -> dict:
     "Estimates without each unit, where it matters and is cheap."
     mean = ["inputs"] if design.center else []
     kinds = [kind for kind in design.units if kind in (*design.population, *mean)]
@@ -401,11 +388,7 @@ FLIPS = 8  # signs that stand for the noise of two trials, for rows and for colu
 STEP = 1e-3  # part of the noise of a known law by which derivatives are taken
 
 
-def trial_axis(
-    design: Design,  # what was measured, and what is known of it
-    words: tuple,  # of each value
-    found: Reduced,  # with the values
-) -> dict:  # {"trials": `Axis`}, or empty where the other axes tell all of the noise
+def trial_axis(design: Design, words: tuple, found: Reduced) -> dict:
     "What other noise would do, where a finite population takes the noise out of an axis."
     several = [T for T in design.trials.values() if T > 1]
     if not design.population or not (several or design.noisy):
@@ -415,7 +398,9 @@ def trial_axis(
         return _law_axis(design, words, some, less)
     least = min(several)
     if least > 2:
-        others = _values(words, (_without_trial(some, t) for t in range(least)))
+        keep = lambda x, t: x[[k for k in range(len(x)) if k != t] or [0]]  # or the single
+        others = (lambda _, x, t=t: keep(x, t) for t in range(least))
+        others = _values(words, (_with_trials(some, f) for f in others))
         all_trials = found.values[:, None] if some is design else _values(words, [some])
         return {"trials": Axis(less * (others - all_trials))}
     signs = lambda axis: (_signed(axis, seed) for seed in range(FLIPS))
@@ -446,7 +431,8 @@ def _values(words, designs):
 
 def _derivatives(design, words, noises):
     "What so much noise would do, if its effect were linear, (words, noises)."
-    shaken = (_shaken(design, noise) for noise in noises)
+    add = lambda noise: lambda name, x: x + STEP * noise(name, x)
+    shaken = (_with_trials(design, add(noise)) for noise in noises)
     return (_values(words, shaken) - _values(words, [design])) / STEP
 
 
@@ -487,17 +473,6 @@ def _with_trials(design, trials):
     return replace(design, systems=systems)
 
 
-def _shaken(design, noise):
-    "The same with a small part of noise added, a function of a name and of trials."
-    return _with_trials(design, lambda name, x: x + STEP * noise(name, x))
-
-
-def _without_trial(design, t):
-    "The same without one trial; a system of a single one as it is."
-    others = lambda x: x[[k for k in range(len(x)) if k != t] or [0]]
-    return _with_trials(design, lambda _, x: others(x))
-
-
 def _signed(axis, seed):
     "The difference of two trials, with a sign for each row, or column, moved along it."
     rng = np.random.default_rng(seed)
@@ -512,16 +487,7 @@ def _signed(axis, seed):
     return noise
 
 # %% ../../nbs/98_choice.ipynb #c0940354
-def _single_units(deviations, stands_for):
-    "An axis of units that stand for several each: what leaving out one of these does."
-    mean = deviations.sum(axis=1, keepdims=True) / stands_for.sum()
-    return Axis(deviations / stands_for - mean, stands_for)
-
-
-def axes_from_sample(
-    design: Design,  # of one system
-    n_max: int,  # highest order
-) -> dict:  # name -> `Axis`
+def axes_from_sample(design: Design, n_max: int) -> dict:
     "Axes of the errors, from some rows of a source at random and the largest."
     ((name, system),), center = design.systems.items(), design.center
     P, Q = design.lengths.values()
@@ -545,11 +511,12 @@ def axes_from_sample(
     found, *_ = reduce_planned(few, plan(few, words, "auto"), **options)
     if "inputs" not in found.axes:  # orders so high that only probes can be paid for
         return unknown
-    stands_for = each, np.full(len(columns), Q / len(columns))
-    return {
-        kind: _single_units(found.axes[kind].deviations, count)
-        for kind, count in zip(design.units, stands_for)
-    }
+    axes, counts = {}, (each, np.full(len(columns), Q / len(columns)))
+    for kind, count in zip(design.units, counts):  # leaving out one of so many alike
+        deviations = found.axes[kind].deviations
+        mean = deviations.sum(axis=1, keepdims=True) / count.sum()
+        axes[kind] = Axis(deviations / count - mean, count)
+    return axes
 
 # %% ../../nbs/98_choice.ipynb #c41e0a02
 def carry_out(
@@ -585,8 +552,8 @@ def carry_out(
 
 def _drawn(design, way):
     "Which words are not sums over all cycles, but over random orders or pairs of rows."
-    exact = {"all_cycles", "sums"}
-    reached = [reach(design, name) if name in exact else 0 for name in way.names]
+    most = lambda name: reach(design, name) if FAMILIES[name].exact else 0
+    reached = [most(name) for name in way.names]
     return [len(word) > most for word, most in zip(way.words, reached)]
 
 

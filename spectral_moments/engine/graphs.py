@@ -34,33 +34,21 @@ from spectral_moments.engine.planner import (
 from .sources import FEWEST, Means
 
 # %% ../../nbs/46_graphs.ipynb #285735a7
-def set_partitions(
-    n,  # number of positions
-):  # list of tuples; entry l of a tuple is the number of the block of position l
-    "Every partition of `n` positions into blocks."
+def set_partitions(n):
+    "Every partition of `n` positions: entry l is the number of the block of position l."
     if n == 0:
         return [()]
-    return [
-        p + (block,)
-        for p in set_partitions(n - 1)
-        for block in range(max(p, default=-1) + 2)
-    ]
+    shorter = set_partitions(n - 1)
+    return [(*p, block) for p in shorter for block in range(max(p, default=-1) + 2)]
 
-# %% ../../nbs/46_graphs.ipynb #915d38a0
-def moebius(
-    partition,  # tuple of block numbers
-):  # int
+
+def moebius(partition):
     "Weight of a partition in the inclusion-exclusion formula."
-    return math.prod(
-        (-1) ** (size - 1) * math.factorial(size - 1)
-        for size in Counter(partition).values()
-    )
+    sizes = Counter(partition).values()
+    return math.prod((-1) ** (size - 1) * math.factorial(size - 1) for size in sizes)
 
 # %% ../../nbs/46_graphs.ipynb #d8580b40
-def cycle(
-    n,  # order
-    labels=("phi", "phi"),  # matrix that leaves a row for its column, and that enters a row
-):  # tuple of 2n edges (row position, column position, label)
+def cycle(n, labels=("phi", "phi")):  # labels that leave a row, and enter one
     "The cycle: column k is reached from row k and leads to row k + 1."
     leave, enter = labels
     pairs = (((k, k, leave), ((k + 1) % n, k, enter)) for k in range(n))
@@ -68,99 +56,59 @@ def cycle(
 
 # %% ../../nbs/46_graphs.ipynb #1035f08c
 def canonical(
-    graph,  # iterable of edges (row, column, label)
-    units=({}, {}),  # the unit of each row, and of each column, that may share one
-    powers=None,  # the power of its size that a unit of rows has as its weight
-):  # (tuple of edges, (unit, power) of each row, (unit, 0) of each column), renumbered
-    "`graph` with its vertices renumbered in a way that does not depend on their names."
-    few = int(len({edge[0] for edge in graph}) > len({edge[1] for edge in graph}))
-    unit_of = lambda v, side: units[side].get(v, ("alone", v))
-    power_of = lambda unit, side: 0 if side else (powers or {}).get(unit, 0)
-    labels = sorted({edge[2] for edge in graph}, key=repr)
-    vertices, stars = {edge[few] for edge in graph}, defaultdict(list)
-    for edge in graph:  # the edges at each vertex of the other side
+    edges,  # iterable of (row, column, label)
+    *known,  # for rows and for columns a dict: vertex -> (unit, marks of the unit); empty,
+    # or without a vertex: it is a unit of its own
+):  # (tuple of edges, (unit, marks) of each row, of each column), renumbered; the last two
+    # are empty if every vertex is a unit of its own
+    "A graph with its vertices renumbered in a way that does not depend on their names."
+    few = int(len({edge[0] for edge in edges}) > len({edge[1] for edge in edges}))
+    mine, others = (known[few], known[1 - few]) if any(known) else ({}, {})
+    labels = sorted({edge[2] for edge in edges}, key=repr)
+    vertices, stars, L = {edge[few] for edge in edges}, defaultdict(list), len(labels)
+    for edge in edges:  # the edges at each vertex of the other side
         stars[edge[1 - few]].append((edge[few], labels.index(edge[2])))
     together = defaultdict(list)  # the same for each unit
     for v, star in stars.items():
-        together[unit_of(v, 1 - few)].append(star)
-    if not (units[0] or units[1] or powers):
-        return _plainly(stars.values(), vertices, labels, few)
+        together[others.get(v, (("alone", v), ()))].append(star)
     found = []
-    for numbers in permutations(range(len(vertices))):
-        new = dict(zip(vertices, numbers, strict=True))
-        named = (
-            (
-                sorted(sorted((new[v], k) for v, k in star) for star in mine),
-                power_of(unit, 1 - few),
-            )
-            for unit, mine in together.items()
-        )
-        own = [unit_of(v, few) for v in sorted(vertices, key=new.get)]
-        own = [(own.index(unit), power_of(unit, few)) for unit in own]
+    for numbers in permutations(range(0, len(vertices) * L, L)):
+        new = dict(zip(vertices, numbers))
+        named = [  # small numbers are sorted quickly
+            (sorted([sorted([new[v] + k for v, k in star]) for star in stars]), marks)
+            for (_, marks), stars in together.items()
+        ]
+        own = [mine[v] for v in sorted(mine, key=new.get)]
+        units = [unit for unit, _ in own]
+        own = tuple((units.index(unit), marks) for unit, marks in own)
         found.append((sorted(named), own))
-    others, own = min(found)
-    others = [(star, (k, power)) for k, (mine, power) in enumerate(others) for star in mine]
-    edges = [(v, i, labels[k]) for i, (star, _) in enumerate(others) for v, k in star]
-    sides = tuple(own), tuple(unit for _, unit in others)
-    if few:
-        edges, sides = [(i, v, label) for v, i, label in edges], sides[::-1]
-    return tuple(edges), *sides
-
-
-def _plainly(stars, vertices, labels, few):
-    "The same where every vertex is a unit of its own: small numbers are sorted quickly."
-    L, N = len(labels), len(vertices)
-    found = []
-    for numbers in permutations(range(0, N * L, L)):
-        new = dict(zip(vertices, numbers, strict=True))
-        found.append(sorted([sorted([new[v] + k for v, k in star]) for star in stars]))
-    others = min(found)
-    edges = [(*divmod(entry, L), i) for i, star in enumerate(others) for entry in star]
-    sides = tuple((v, 0) for v in range(N)), tuple((i, 0) for i in range(len(others)))
-    if few:
-        return tuple((i, v, labels[k]) for v, k, i in edges), *sides[::-1]
-    return tuple((v, i, labels[k]) for v, k, i in edges), *sides
+    named, own = min(found)
+    stars = [(star, (k, marks)) for k, (mine, marks) in enumerate(named) for star in mine]
+    ends = [(*divmod(entry, L), i) for i, (star, _) in enumerate(stars) for entry in star]
+    edges = tuple((i, v, labels[k]) if few else (v, i, labels[k]) for v, k, i in ends)
+    if not any(known):
+        return edges, (), ()
+    own = own or tuple((v, ()) for v in range(len(vertices)))
+    other = tuple(unit for _, unit in stars)
+    return (edges, other, own) if few else (edges, own, other)
 
 # %% ../../nbs/46_graphs.ipynb #e185b060
-def _joined(graph, blocks, side, binary=False, held=None):
-    "The graph in which rows (side 0) or columns (side 1) of one block are one vertex."
+def _merged(graph, blocks, side, apart=(), binary=False):
+    "The graph whose rows (side 0) or columns (1) of one block are one vertex, or one unit."
+    edges, *known = graph
+    place = [k if k in apart else blocks.index(x) for k, x in enumerate(blocks)]
     if side == 0:
-        edges = [(blocks[i], k, label) for i, k, label in graph]
+        edges = [(place[i], k, label) for i, k, label in edges]
     else:
-        edges = [(i, blocks[k], label) for i, k, label in graph]
+        edges = [(i, place[k], label) for i, k, label in edges]
     edges = _marked_once(edges) if binary else edges
-    if held is None:
-        return canonical(edges)[0]
-    powers = Counter()
-    for i, number in enumerate(held):
-        powers[blocks[i] if side == 0 else i] += number
-    edges, rows, _ = canonical(edges, ({i: i for i in powers}, {}), powers)
-    return edges, tuple(number for _, number in rows)
-
-
-def _merged(pattern, p, q, kinds, features, grouped, binary, held):
-    "The graph in which positions of one block are one unit; a single one is a vertex."
-    row = [i if "inputs" in grouped else p.index(block) for i, block in enumerate(p)]
-    column = [k if kinds[k] in grouped else q.index(block) for k, block in enumerate(q)]
-    edges = [(row[i], column[k], label) for i, k, label in pattern]
-    edges = _marked_once(edges) if binary else edges
-    rows = dict(enumerate(p)) if "inputs" in grouped else {}
-    columns = {k: block for k, block in enumerate(q) if kinds[k] in grouped}
-    powers, plain = Counter(), []
-    for i, k, label in edges:  # the weight of a unit may stand at any of its edges
-        if isinstance(label, Sized):
-            powers[p[i]] += label.power
-            label = label.label
-        plain.append((i, k, label))
-    if held:  # how many positions the unit of each row has
-        rows = rows or {i: i for i in row}
-        powers = {rows[i]: (powers[b], p.count(b)) for i, b in zip(row, p)}
-    edges, rows, columns = canonical(plain, (rows, columns), powers)
-    counts = tuple(power[1] for _, power in rows) if held else None
-    rows = [(unit, power[0] if held else power) for unit, power in rows]
-    units = [unit for unit, _ in rows], [unit for unit, _ in columns]
-    graph = _with_units(_weighted(edges, rows), units, features, grouped)
-    return (graph, counts) if held else graph
+    marks = [marks for _, marks in known[side]] or [()] * len(blocks)
+    known = [dict(enumerate(of)) for of in known]
+    if apart or known[side]:
+        total = lambda block: (x for x, mine in zip(marks, blocks) if mine == block)
+        sums = {block: tuple(map(sum, zip(*total(block)))) for block in blocks}
+        known[side] = {k: (block, sums[block]) for k, block in zip(place, blocks)}
+    return canonical(edges, *known)
 
 
 def _marked_once(edges):
@@ -170,32 +118,27 @@ def _marked_once(edges):
     needed = {(i, k, mark) for i, k, mark in seen if (i, k, mark.label) not in data}
     return data + sorted(needed, key=repr)
 
-
-def _weighted(edges, rows):
-    "The same edges, the first of each unit with the size of its unit as a weight."
-    found, left = [], dict(rows)
-    for i, k, label in edges:
-        power = left.pop(rows[i][0], 0)
-        found.append((i, k, Sized(label, power) if power else label))
-    return found
-
 # %% ../../nbs/46_graphs.ipynb #28235f1c
-def _with_units(edges, units, features, grouped):
-    "The same edges with masks, or sums over units, where vertices share a unit."
-    of = Sides(features)
+def _with_units(graph, features, grouped):
+    "Its edges with masks, or sums over units, where vertices share a unit."
+    edges, rows, columns = graph
+    left, weighted = {unit: marks[0] for unit, marks in rows if marks}, []
+    for i, k, label in edges:  # the first of each unit carries the power of its size
+        power = left.pop(rows[i][0], 0) if left else 0
+        weighted.append((i, k, Sized(label, power) if power else label))
+    edges, of = weighted, Sides(features)
     for kind in grouped:
-        side = 0 if kind == "inputs" else 1
+        side, units = (0, rows) if kind == "inputs" else (1, columns)
         masks = [edge for edge in edges if isinstance(edge[2], Same)]
         data = [edge for edge in edges if not isinstance(edge[2], Same)]
         mine = {edge[side] for edge in data if of.ends(edge[2])[side] == kind}
-        mine = {v: units[side][v] for v in sorted(mine)}
-        edges = _folded(data, mine, side, kind) + masks
+        edges = _folded(data, {v: units[v][0] for v in sorted(mine)}, side, kind) + masks
     return tuple(edges)
 
 
 def _folded(edges, units, side, kind):
     "Edges in which vertices of one unit with a single neighbour became sums over the unit."
-    near, edges = defaultdict(set), list(edges)
+    near = defaultdict(set)
     for edge in edges:
         near[edge[side]].add(edge[1 - side])
     for unit, number in Counter(units.values()).items():
@@ -205,25 +148,18 @@ def _folded(edges, units, side, kind):
         for v in single:
             (other,) = near[v]
             home = next((w for w in stay if other in near[w]), stay[0])
-            mine = [edge for edge in edges if edge[side] == v]
-            labels = tuple(sorted((label for *_, label in mine), key=repr))
+            labels = sorted((edge[2] for edge in edges if edge[side] == v), key=repr)
             ends = (home, other) if side == 0 else (other, home)
             edges = [edge for edge in edges if edge[side] != v]
-            edges.append((*ends, UnitSum(kind, labels)))
+            edges.append((*ends, UnitSum(kind, tuple(labels))))
             near[home].add(other)
-        edges += _chain(stay, near, kind)
-    return edges
-
-
-def _chain(vertices, near, kind):
-    "Masks that keep vertices in one unit, between neighbours where there are any."
-    tree, rest, edges = vertices[:1], vertices[1:], []
-    while rest:
-        pairs = [(a, b) for b in rest for a in tree]
-        a, b = next((p for p in pairs if near[p[0]] & near[p[1]]), pairs[0])
-        edges.append((a, b, Same(kind)))
-        tree.append(b)
-        rest.remove(b)
+        tree, rest = stay[:1], stay[1:]
+        while rest:  # masks, between neighbours where there are any
+            pairs = [(a, b) for b in rest for a in tree]
+            a, b = next((p for p in pairs if near[p[0]] & near[p[1]]), pairs[0])
+            edges.append((a, b, Same(kind)))
+            tree.append(b)
+            rest.remove(b)
     return edges
 
 # %% ../../nbs/46_graphs.ipynb #d897a756
@@ -240,13 +176,12 @@ def _partitions(kinds):
     return [p for p in every if len(set(zip(p, kinds))) == len(set(p))]
 
 
-def _vanishes(pattern, p):
+def _vanishes(pattern, p, powers):
     "Whether a row has a single entry, without the weight of its unit."
-    entries, sized = Counter(), set()
+    entries = Counter({p[i]: 2 for i, power in enumerate(powers) if power})
     for i, _, label in pattern:
         entries[p[i]] += label.power if isinstance(label, Power) else 1
-        sized |= {p[i]} if isinstance(label, Sized) else set()
-    return any(number == 1 and row not in sized for row, number in entries.items())
+    return 1 in entries.values()
 
 
 @lru_cache(maxsize=256)
@@ -255,25 +190,30 @@ def graph_terms(
     columns_sum_to_zero=False,  # leave out graphs in which a row has a single entry
     features=(),  # pairs (label, kind of its columns); others are "features"
     grouped=(),  # the kinds whose distinct positions are of distinct units
+    powers=(),  # of the size of the unit of each row, as a weight; empty: none
     binary=False,  # whether an entry is either seen or missing, without weights
     held=False,  # whether to tell how many positions each row holds
 ):  # tuple of pairs (graph, or (graph, numbers of positions); integer weight)
     "A sum over distinct positions as a combination of free sums."
-    rows = set_partitions(1 + max(edge[0] for edge in pattern))
+    number = 1 + max(edge[0] for edge in pattern)
+    rows, half, merged, terms = set_partitions(number), Counter(), Counter(), Counter()
     if columns_sum_to_zero:
-        rows = [p for p in rows if not _vanishes(pattern, p)]
-    terms, half = Counter(), Counter()
-    for p in () if grouped else rows:  # rows first: many are the same then
-        numbers = (1,) * len(p) if held else None
-        half[_joined(pattern, p, 0, held=numbers)] += moebius(p)
-    for found, weight in half.items():
-        graph, numbers = found if held else (found, None)
-        for q in _partitions(_kinds(graph, features)):
-            terms[_joined(graph, q, 1, binary, numbers)] += weight * moebius(q)
-    kinds = _kinds(pattern, features)
-    for p, q in itertools.product(rows, _partitions(kinds)) if grouped else ():
-        graph = _merged(pattern, p, q, kinds, features, grouped, binary, held)
-        terms[graph] += moebius(p) * moebius(q)
+        rows = [p for p in rows if not _vanishes(pattern, p, powers)]
+    weights = powers or (0,) * number
+    marks = tuple((i, (power, 1)) for i, power in enumerate(weights))
+    given = pattern, marks if powers or held else (), ()
+    apart = range(number) if "inputs" in grouped else ()
+    for p in rows:
+        half[_merged(given, p, 0, apart)] += moebius(p)
+    for graph, weight in half.items():
+        kinds = _kinds(graph[0], features)
+        apart = [k for k, kind in enumerate(kinds) if kind in grouped]
+        for q in _partitions(kinds):
+            merged[_merged(graph, q, 1, apart, binary)] += weight * moebius(q)
+    for graph, weight in merged.items():
+        edges = _with_units(graph, features, grouped)
+        positions = tuple(marks[1] for _, marks in graph[1]) if held else ()
+        terms[(edges, positions) if held else edges] += weight
     return tuple((graph, weight) for graph, weight in terms.items() if weight)
 
 # %% ../../nbs/46_graphs.ipynb #6e73282a
@@ -337,10 +277,7 @@ def _merge_weights(kinds, population):
 
 
 @lru_cache(maxsize=256)
-def word_patterns(
-    word,  # tuple of names of systems
-    layout=ONE,  # `Layout`
-):  # tuple of pairs (coefficient, pattern): means over distinct indices to be added
+def word_patterns(word, layout=ONE):  # pairs (coefficient, pattern)
     "The trace of a word as a combination of means over distinct rows and columns."
     given, terms = Counter(), Counter()
     splits = (False, True) if layout.center else (False,)
@@ -352,11 +289,11 @@ def word_patterns(
     for pattern, coefficient in given.items():
         rows = ["inputs"] * (1 + max(edge[0] for edge in pattern))
         for p, chance in _merge_weights(rows, layout.population):
-            half[_joined(pattern, p, 0)] += coefficient * chance
+            half[_merged((pattern, (), ()), p, 0)[0]] += coefficient * chance
     for pattern, coefficient in half.items():
         columns = _kinds(pattern, layout.features)
         for q, chance in _merge_weights(columns, layout.population):
-            terms[_joined(pattern, q, 1)] += coefficient * chance
+            terms[_merged((pattern, (), ()), q, 1)[0]] += coefficient * chance
     found = Counter()
     for pattern, weight in terms.items():
         found[_without_noise(pattern, layout)] += weight
@@ -403,32 +340,19 @@ class WordWeights(NamedTuple):
     positions: tuple  # for each term the number of positions of each kind, a dict
     rows: tuple  # for each term the number of its rows that are not companions
 
-
-def _sized(pattern, powers):
-    "A pattern whose rows have the sizes of their units to some powers as weights."
-    first = {}
-    for k, (row, _, _) in enumerate(pattern):
-        first.setdefault(row, k)
-    at = {first[row]: power for row, power in enumerate(powers) if power}
-    return tuple(
-        (i, a, Sized(label, at[k]) if k in at else label)
-        for k, (i, a, label) in enumerate(pattern)
-    )
+    @property
+    def single(self):
+        "Whether each word is one mean."
+        return len(self.positions) == len(self.words)
 
 
 @lru_cache(maxsize=64)
-def word_weights(
-    words,  # tuple of words
-    layout=ONE,  # `Layout`
-    held=False,  # as in `graph_terms`
-):  # `WordWeights`
+def word_weights(words, layout=ONE, held=False):  # `WordWeights`
     "Weights of graph sums that give the traces of words."
     terms, sums, positions, rows = [], defaultdict(Counter), [], []
     zero = layout.center and layout.about_mean and not layout.counted
-    options = dict(
-        columns_sum_to_zero=zero, features=layout.features, grouped=layout.grouped
-    )
-    options |= dict(binary=layout.companions == "seen", held=held)
+    known = zero, layout.features, layout.grouped
+    options = dict(binary=layout.companions == "seen", held=held)
     for number, word in enumerate(words):
         for weight, pattern in word_patterns(word, layout):
             real, term = 1 + max(edge[0] for edge in pattern), len(rows)
@@ -436,7 +360,8 @@ def word_weights(
             for powers in itertools.product(range(alone + 1), repeat=real):
                 if sum(powers) > alone:
                     continue
-                for graph, times in graph_terms(_sized(pattern, powers), **options):
+                options["powers"] = powers if alone else ()
+                for graph, times in graph_terms(pattern, *known, **options):
                     sums[graph][term, sum(powers)] += times
             found = Counter(_kinds(pattern, layout.features)) | {"inputs": real + alone}
             positions.append(dict(found))
@@ -508,11 +433,8 @@ class Units:
         return np.array([np.bincount(self.groups, row) for row in shares])
 
 
-def elementary_symmetric(
-    sizes,  # dict: whole number -> how often it occurs
-    highest,  # highest degree
-):  # list of the polynomials of degree 0..highest, exact
-    "Elementary symmetric polynomials: ways to choose from distinct groups."
+def elementary_symmetric(sizes, highest):
+    "Symmetric polynomials of degree 0 to highest of sizes, a dict: size -> how often."
     powers = [sum(n * size**k for size, n in sizes.items()) for k in range(highest + 1)]
     e = [1]
     for k in range(1, highest + 1):  # Newton's identities
@@ -548,7 +470,7 @@ def _matrices(pairs, counts=False):
 
 
 def column_sums(
-    matrices,  # dict: label -> matrix, and `Seen` labels of their counts
+    matrices,  # with `Seen` labels of their counts
     keep=None,  # (stack, rows): ones for the rows of each sum; None: all rows, no stack
 ):  # dict: label -> (sums over the rows, numbers of what was seen)
     "What the means of columns are made of."
@@ -573,12 +495,8 @@ def _shifted(matrices, sums):
     return shifted
 
 
-def measured(
-    pairs,  # dict: system -> `Pair`
-    layout,  # `Layout`
-    graphs,  # of all words
-):  # dict: label -> matrix
-    "The matrices that graphs are made of, as measured."
+def measured(pairs, layout, graphs):
+    "The matrices that graphs are made of, as measured, by label."
     matrices, asked = _matrices(pairs), graph_labels(graphs)
     if layout.companions in ("seen", "weighted"):
         counts = _matrices(pairs, counts=True)
@@ -591,11 +509,11 @@ def measured(
 
 
 def prepared(
-    pairs,  # dict: system -> `Pair`
+    pairs,
     given,  # of `measured`
     sums,  # `column_sums` of all rows; empty: the mean stays
-    graphs,  # of all words
-):  # (dict: label -> matrix, the same of what is counted, None: all)
+    graphs,
+):  # (matrices by label, the same of what is counted, None: all)
     "The matrices about their means, with unbiased powers, and what is counted of them."
     matrices, counts = _shifted(given, sums), None
     for label in (label for label in graph_labels(graphs) if isinstance(label, Power)):
@@ -610,18 +528,18 @@ def prepared(
 
 # %% ../../nbs/46_graphs.ipynb #79a7acc5
 @lru_cache(maxsize=64)
-def graph_labels(
-    graphs,  # tuple of graphs
-):  # set
-    "The labels of all matrices that graphs are made of."
-    return {basic for graph in graphs for *_, label in graph for basic in _basic(label)}
-
-
-def _basic(label):
-    "The labels of the matrices that a label is made of."
-    if isinstance(label, UnitSum):
-        return [basic for part in label.labels for basic in _basic(part)]
-    return _basic(label.label) if isinstance(label, Sized) else [label]
+def graph_labels(graphs):
+    "The set of labels of all matrices that graphs are made of."
+    found, todo = set(), {edge[2] for graph in graphs for edge in graph}
+    while todo:
+        label = todo.pop()
+        if isinstance(label, UnitSum):
+            todo |= {*label.labels}
+        elif isinstance(label, Sized):
+            todo.add(label.label)
+        else:
+            found.add(label)
+    return found
 
 
 def _unbiased_power(label, pair, given, matrices):
@@ -664,39 +582,18 @@ def layout_of(
     )
 
 # %% ../../nbs/46_graphs.ipynb #5a59b7f8
-class _Terms(NamedTuple):
-    "The means that words are made of, as weights of graph sums."
-
-    graphs: tuple  # of all words
-    means: np.ndarray  # (terms, graphs): each mean; zeros if there are too few units
-    words: np.ndarray  # (words, terms): coefficients of the means in each word
-    positions: tuple  # for each term the number of positions of each kind, a dict
-    possible: np.ndarray  # (terms,): one, or NaN if there are too few units
-
-    @property
-    def single(self):
-        "Whether each word is one mean."
-        return len(self.positions) == len(self.words)
-
-
-def _terms(words, layout, units):
-    "The means of all words for these units."
-    known = word_weights(words, layout)
+def _means(known, units):
+    "Each term's mean as weights of graph sums, and one, or NaN if units are too few."
     sums = (companions(known, units["inputs"])[:, :, None] * known.sums).sum(0)
     ways = [
         math.prod(units[kind].ways(number) for kind, number in term.items())
         for term in known.positions
     ]
-    means = np.array([row / max(way, 1) for row, way in zip(sums, ways)])
-    possible = np.array([1.0 if way else np.nan for way in ways])
-    means = np.where(np.isnan(possible)[:, None], 0, means)
-    return _Terms(known.graphs, means, known.words, known.positions, possible)
+    means = np.array([row / way if way else 0 * row for row, way in zip(sums, ways)])
+    return means, np.array([1.0 if way else np.nan for way in ways])
 
 
-def companions(
-    known,  # `WordWeights`
-    inputs,  # `Units`
-):  # (degrees, terms)
+def companions(known, inputs):  # (degrees, terms)
     "In how many ways rows that carry no entry are chosen, by degree of unit sizes."
     found = np.zeros(np.shape(known.sums)[:2])
     for term, (kinds, real) in enumerate(zip(known.positions, known.rows)):
@@ -744,8 +641,8 @@ def _combined(weights, totals):
 
 # %% ../../nbs/46_graphs.ipynb #3bedc02f
 def word_means(
-    pairs,  # dict: system -> `Pair` of matrices with the same rows
-    words,  # tuple of words, tuples of systems
+    pairs,
+    words,
     *,
     spaces=None,  # dict: system -> kind of its columns, distinct in a kind; None: of one
     # system "features", of several all apart
@@ -779,22 +676,22 @@ def word_means(
 
 
 def means_from_sums(
-    words,  # tuple of words
-    layout,  # `Layout`
+    words,
+    layout,
     total,  # function (sets of weights, counts=False) -> `GraphSums` in memory
-    spaces,  # dict: system -> kind of its columns
-    units,  # dict: kind -> `Units`
+    spaces,
+    units,
     replicates,  # whether to give the estimates without each unit
     precision,  # relative rounding of the entries
 ):  # `Means`
     "Means over all cycles of words, from the sums of their graphs."
-    terms = _terms(words, layout, units)
-    counted, count = None, terms.possible
+    terms, counted = word_weights(words, layout), None
+    means, count = _means(terms, units)
     if layout.counted:
-        counted = total(terms.means if replicates and terms.single else (), counts=True)
-        count, sizes = _combined(terms.means, counted.totals)
+        counted = total(means if replicates and terms.single else (), counts=True)
+        count, sizes = _combined(means, counted.totals)
         count = np.where(np.array(count) > FEWEST * sizes, count, np.nan).astype(float)
-    weights = terms.words @ np.nan_to_num(terms.means / count[:, None])
+    weights = terms.words @ np.nan_to_num(means / count[:, None])
     found = total(weights if replicates else ())
     values, sizes = _combined(weights, found.totals)
     known = ~np.isnan(np.where(terms.words != 0, count, 0).sum(1))
@@ -807,9 +704,9 @@ def means_from_sums(
     result = Means(values, rounding=np.where(known, precision * sizes, 0))
     if not replicates:
         return result
-    each = np.array(_combined(terms.means, found.totals)[0], dtype=float) / count
+    each = np.array(_combined(means, found.totals)[0], dtype=float) / count
     if layout.counted and not terms.single:
-        seeds = terms.words @ np.nan_to_num(terms.means * (each / count)[:, None])
+        seeds = terms.words @ np.nan_to_num(means * (each / count)[:, None])
         counted = total(seeds, counts=True)
     without = {}
     for kind, of in units.items():
@@ -847,16 +744,10 @@ def _shares(terms, kind, of, visits, each, count, counted):
 STACK = 2**17  # entries of a stack of matrices, each without another unit
 
 
-def means_without(
-    pairs,  # dict: system -> `Pair` of matrices with the same rows
-    words,  # tuple of words, tuples of systems
-    kind,  # of the units that are left out
-    *,
-    layout,  # `Layout`
-    units,  # dict: kind -> `Units`
-):  # (words, units)
-    "Means over all cycles without each unit of one kind, each computed anew."
-    graphs, of = word_weights(words, layout).graphs, units[kind]
+def means_without(pairs, words, kind, *, layout, units):
+    "Means over all cycles without each unit of one kind, each anew: (words, units)."
+    terms, of = word_weights(words, layout), units[kind]
+    graphs = terms.graphs
     given = measured(pairs, layout, graphs)
     first = next(iter(given.values()))
     label = np.arange(of.size) if of.groups is None else of.groups
@@ -865,13 +756,13 @@ def means_without(
     options["units"] = {kind: each.groups for kind, each in units.items()}
     room = max(1, STACK // max(math.prod(x.shape) for x in given.values()))
     for size in set(sizes.tolist()):
-        terms = _terms(words, layout, units | {kind: of.without(size)})
+        means = _means(terms, units | {kind: of.without(size)})
         alike = np.flatnonzero(sizes == size)
         for some in (alike[k : k + room] for k in range(0, len(alike), room)):
             keep = namespace(first).asarray(1.0 * (label != some[:, None]))
             both = _left_out(pairs, given, graphs, kind, keep, layout)
             totals = (graph_sums(graphs, x, **options).totals for x in both)
-            found[:, some] = _stacked_values(terms, *totals)
+            found[:, some] = _stacked_values(terms.words, *means, *totals)
     return found
 
 
@@ -887,12 +778,12 @@ def _left_out(pairs, given, graphs, kind, keep, layout):
     ]
 
 
-def _stacked_values(terms, totals, counted=None):
+def _stacked_values(words, means, possible, totals, counted=None):
     "Words from the sums of all graphs on stacks of matrices, (words, stack)."
-    each, count = terms.means @ np.array(np.broadcast_arrays(*finished(*totals))), 1.0
+    each, count = means @ np.array(np.broadcast_arrays(*finished(*totals))), 1.0
     if counted is not None:
         counted = np.array(np.broadcast_arrays(*finished(*counted)))
-        count, sizes = terms.means @ counted, abs(terms.means) @ abs(counted)
+        count, sizes = means @ counted, abs(means) @ abs(counted)
         count = np.where(count > FEWEST * sizes, count, np.nan)
-    each = each / count * terms.possible[:, None]
-    return np.array([row[row != 0] @ each[row != 0] for row in terms.words], dtype=float)
+    each = each / count * possible[:, None]
+    return np.array([row[row != 0] @ each[row != 0] for row in words], dtype=float)

@@ -14,9 +14,7 @@ import numpy as np
 from numba import njit
 
 # %% ../../nbs/19_kernel.ipynb #cd242b97
-def compiled(
-    **options,  # further options of `numba.njit`
-):  # decorator
+def compiled(**options):
     "`numba.njit` with a cache on disk, or without where nothing can be written."
 
     def decorate(function):
@@ -344,7 +342,6 @@ def increasing_sums(
     *,
     influences=False,  # whether to sum over the cycles through each row and column too
     n_jobs=1,  # number of threads
-    advance=None,  # called without arguments after each block of 16 start rows
 ):  # `CycleSums`
     "Sums over increasing cycles: entries of `leave` times entries of `enter`."
     single, turned = leave is enter, len(enter) > enter.shape[1]
@@ -357,16 +354,9 @@ def increasing_sums(
     def block(h):
         return summed(enter, x, y, h, n_max)
 
-    sums = None
+    sums, add = None, lambda x, y: None if x is None else x + y
     for part in _in_threads(block, range(0, len(enter), LANES), n_jobs):
-        sums = part if sums is None else _add(sums, part)
-        if advance:
-            advance()
+        sums = part if sums is None else CycleSums(*map(add, sums, part))
     if turned and influences:
         return CycleSums(sums.total, sums.columns[:, ::-1], sums.rows[:, ::-1])
     return sums
-
-
-def _add(one, two):
-    "Sum of two `CycleSums`."
-    return CycleSums(*(None if x is None else x + y for x, y in zip(one, two, strict=True)))

@@ -187,12 +187,6 @@ def _join(table, a, weights, b):
     return ref if stored == given else ~ref
 
 # %% ../../nbs/20_planner.ipynb #1e6fc00f
-def _apply(table, a, weights):
-    "a @ w, the sum over a vertex with one neighbour; row sums if there are no weights."
-    w = (_times(table, weights),) if weights else ()
-    return table.add("apply", (a, *w), table.sides(a)[:1])
-
-
 def _sum(table, refs):
     "Sum over all entries of the element-wise product of `refs`."
     refs = sorted(refs)
@@ -233,18 +227,20 @@ class _Network:
 # %% ../../nbs/20_planner.ipynb #bc2e3b81
 def _contraction(net, v):
     "The expression that sums out the vertex `v`, which has at most two neighbours."
-    links, weights = net.links, net.weights.get(v)
+    table, links, weights = net.table, net.links, net.weights.get(v)
     if not links[v]:
-        return _sum(net.table, weights)
+        return _sum(table, weights)
     if len(links[v]) == 2:
         a, b = links[v]
-        left, right = _times(net.table, links[a][v]), _times(net.table, links[v][b])
-        return _join(net.table, left, weights, right)
+        left, right = _times(table, links[a][v]), _times(table, links[v][b])
+        return _join(table, left, weights, right)
     (u,) = links[v]
     last = len(links[u]) == 1 and u not in net.keep
     if last and not weights and not net.weights.get(u):
-        return _sum(net.table, links[u][v])
-    return _apply(net.table, _times(net.table, links[u][v]), weights)
+        return _sum(table, links[u][v])
+    a = _times(table, links[u][v])  # a @ w, or its row sums
+    w = (_times(table, weights),) if weights else ()
+    return table.add("apply", (a, *w), table.sides(a)[:1])
 
 # %% ../../nbs/20_planner.ipynb #55f2668d
 def _sum_out(net, v):
@@ -322,10 +318,7 @@ class _Plan(NamedTuple):
 
 # %% ../../nbs/20_planner.ipynb #10a28884
 @lru_cache(maxsize=64)
-def make_plan(
-    graphs,  # tuple of graphs
-    sides=PLAIN,  # what is known about the axes
-):  # the plan, a named tuple (table, outputs, steps)
+def make_plan(graphs, sides=PLAIN):  # a named tuple (table, outputs, steps)
     "The plan to sum all `graphs` with as few matrix products as possible; computed once."
     table, chosen, uses = _Table(sides), {}, Counter()  # how many graphs use what
     for graph in graphs:
@@ -365,123 +358,66 @@ def _with_last_uses(table, order, loop, outputs):
     return [(i, dropped[i]) for i in mine]
 
 # %% ../../nbs/20_planner.ipynb #89018227
-def _flip(x):
-    "The transpose of a matrix, or of each in a stack."
-    return x.swapaxes(-1, -2)
+def _computed(op, axes, a, b=None, w=None):
+    "The result of an operation; `axes` are those of its first operand."
+    if op == "times":
+        return a * b
+    if op == "sum":
+        return (a if b is None else a * b).sum(axes)
+    if op == "apply":
+        return a.sum(-1) if b is None else (a @ b[..., None])[..., 0]
+    return (a if w is None else a * w[..., None, :]) @ b
 
 
-_OPERATIONS = {
-    "times": lambda a, b: a * b,
-    "join": lambda a, b, w=None: (a if w is None else a * w[..., None, :]) @ b,
-    "apply": lambda a, w=None: a.sum(-1) if w is None else (a @ w[..., None])[..., 0],
-    "sum": lambda axes, a, b=None: (a if b is None else a * b).sum(axes),
-}
-
-
-def _operands(plan, values, i):
-    "The values that expression `i` is made of."
-    args = plan.table.nodes[i].args
-    return [values[arg] if arg >= 0 else _flip(values[~arg]) for arg in args]
-
-
-def _worth_half(a):
-    "Whether half of a symmetric product is worth the trouble: of large double matrices."
-    return type(a) is np.ndarray and a.dtype == float and a.size >= 2**15
-
-
-def _weighted_square(values, arg, weights):
-    "a @ diag(w) @ a.T; of one matrix, half of the product is enough, if no w is negative."
-    a, w = values[arg] if arg >= 0 else _flip(values[~arg]), values[weights][..., None, :]
-    if _worth_half(a) and (w >= 0).all():  # numpy sees that both factors are one
-        a = a * np.sqrt(w)
-        return a @ _flip(a)
-    return (a * w) @ _flip(a)
+def _operands(values, args):
+    "The values that an expression is made of."
+    return [values[k] if k >= 0 else values[~k].swapaxes(-1, -2) for k in args]
 
 
 def _run(plan, loop, values, given, keep):
     "Carry out the steps of one loop, adding to the dict `values`."
     for i, dropped in plan.steps[loop]:
-        op, args = plan.table.nodes[i].op, plan.table.nodes[i].args
+        op, args = plan.table.nodes[i][:2]
         if not args:
             values[i] = given(op)
-        elif op == "sum":
-            axes = (-2, -1)[-len(plan.table[args[0]].sides) :]
-            values[i] = _OPERATIONS[op](axes, *_operands(plan, values, i))
-        elif op == "join" and len(args) == 3 and args[1] == ~args[0]:
-            values[i] = _weighted_square(values, *args[::2])
         else:
-            values[i] = _OPERATIONS[op](*_operands(plan, values, i))
+            axes = (-2, -1)[-len(plan.table[args[0]].sides) :]
+            values[i] = _computed(op, axes, *_operands(values, args))
         for a in () if keep else dropped:
             del values[a]
 
 # %% ../../nbs/20_planner.ipynb #166fb137
-def _sums(y):
-    "Row and column sums of a matrix; a vector as it is."
-    return (y.sum(1), y.sum(0)) if y.ndim == 2 else (y,)
+def _adjoint(op, g, a, b=None, w=None):
+    "Derivatives by the operands of an operation, from that by its result."
+    if op == "apply":
+        return (g[:, None] + 0 * a,) if b is None else (g[:, None] * b, a.T @ g)
+    if op == "join":
+        left, right = g @ b.T, a.T @ g
+        if w is None:
+            return left, right
+        return left * w, w[:, None] * right, (right * b).sum(1)
+    return (g + 0 * a,) if b is None else (g * b, g * a)
 
 
-def _times_adjoint(plain, g, y, a, b):
-    return [_sums(g * y) if p else g * other for p, other in zip(plain, (b, a))]
+def _symmetric_adjoint(g, a, w=None):
+    "The same for `a @ diag(w) @ a.T`: one product serves for both factors."
+    back = (g + g.T) @ a
+    return (back,) if w is None else (back * w, (back * a).sum(0) / 2)
 
 
-def _sum_adjoint(plain, g, y, a, b=None):
-    if b is None:
-        return [[g * x for x in _sums(a)] if plain[0] else g + 0 * a]
-    shares = [g * x for x in _sums(a * b)] if any(plain) else None
-    return [shares if p else g * other for p, other in zip(plain, (b, a))]
-
-
-def _apply_adjoint(plain, g, y, a, w=None):
-    back = a.T @ g if w is not None or plain[0] else None
+def _shared_adjoint(g, y, a, b, w=None):
+    "The same for `a` and `w` if `b` is given, and its row and column sums {eq}`eq-shares`."
+    left, columns = g @ b.T, (g * y).sum(0)
+    inner = (a * left).sum(0)
     if w is None:
-        return [(g * y, back) if plain[0] else g[:, None] + 0 * a]
-    first = (g * y, back * w) if plain[0] else g[:, None] * w
-    return [first, (back * w,) if plain[1] else back]
-
-# %% ../../nbs/20_planner.ipynb #d4d85c60
-def _join_adjoint(plain, g, y, a, b, w=None):
-    first, second = plain[:2]
-    left = g @ b.T if second or not first else None
-    right = None if second else a.T @ g
-    if first or second or w is not None:
-        inner = (a * left).sum(0) if right is None else (right * b).sum(1)
-        both = inner if w is None else inner * w
-    parts = [
-        ((g * y).sum(1), both) if first else left if w is None else left * w,
-        (both, (g * y).sum(0)) if second else right if w is None else w[:, None] * right,
-    ]
-    return parts if w is None else [*parts, (both,) if plain[2] else inner]
+        return (left,), inner, columns
+    return (left * w, inner), inner * w, columns
 
 
-def quadratic_forms(
-    g,  # square matrix, of which the upper half is zero
-    a,  # matrix with as many rows
-):  # vector, the diagonal of `a.T @ g @ a`
+def quadratic_forms(g, a):  # the diagonal of `a.T @ g @ a`; g is lower triangular
     "Quadratic forms of columns, at the price of half a product."
     half = dtrmm(1.0, g.T, a, lower=0, trans_a=1)
     return np.einsum("ij,ij->j", half, a)
-
-
-def _symmetric_adjoint(plain, g, y, a, w=None):
-    "The same for `a @ diag(w) @ a.T`, at the price of one product, or of half of one."
-    g = g + g.T
-    if plain[0] and _worth_half(a):
-        half, inner = None, quadratic_forms(2 * np.tril(g) - np.diag(np.diag(g)), a)
-    else:
-        half = g @ a
-        inner = (half * a).sum(0) if plain[0] or w is not None else None
-    if w is None:
-        return [((g * y).sum(1), inner) if plain[0] else half]
-    first = ((g * y).sum(1), inner * w) if plain[0] else half * w
-    return [first, (inner * w / 2,) if plain[1] else inner / 2]
-
-
-_ADJOINTS = {
-    "times": _times_adjoint,
-    "sum": _sum_adjoint,
-    "apply": _apply_adjoint,
-    "join": _join_adjoint,
-}
 
 # %% ../../nbs/20_planner.ipynb #bd42613f
 def _put(found, key, part):
@@ -491,26 +427,33 @@ def _put(found, key, part):
 
 def _pull(plan, loop, values, given):
     "Take derivatives through one loop, backwards; return shares by kind."
-    nodes, shares = plan.table.nodes, {}
+    table, shares = plan.table, {}
     for i, _ in reversed(plan.steps[loop]):
         if i not in given:
             continue
-        args, operands = nodes[i].args, _operands(plan, values, i)
-        adjoint = _ADJOINTS[nodes[i].op]
-        if nodes[i].op == "join" and args[1] == ~args[0]:
-            adjoint, args = _symmetric_adjoint, (args[0], *args[2:])
-            operands = [operands[0], *operands[2:]]
-        below = [nodes[max(arg, ~arg)] for arg in args]
-        parts = adjoint([b.degree > 0 for b in below], given.pop(i), values[i], *operands)
-        for arg, node, part in zip(args, below, parts, strict=True):
-            if not node.degree:
-                if node.args:  # nobody asks for derivatives by masks
-                    _put(given, max(arg, ~arg), part if arg >= 0 else part.T)
-                continue
-            for side, x in zip(node.sides, part if arg >= 0 else part[::-1]):
-                _put(shares, side, node.degree * x)
-            if len(node.sides) == 1:  # a vertex held fixed, whose own share this is
-                _put(shares, BLOCK, node.degree * part[0].sum())
+        (op, args, sides, *_, degree), y, g = table.nodes[i], values[i], given.pop(i)
+        if degree and len(sides) == 1:  # of a vertex held fixed
+            _put(shares, sides[0], degree * g * y)
+            _put(shares, BLOCK, degree * (g * y).sum())
+        elif degree:
+            _put(shares, sides[0], degree * (g * y).sum(1))
+            _put(shares, sides[1], degree * (g * y).sum(0))
+        if degree or not args:  # nobody asks for derivatives by masks
+            continue
+        if op == "join" and args[1] == ~args[0]:
+            args = args[::2]
+            parts = _symmetric_adjoint(g, *_operands(values, args))
+        elif op == "join" and (table[args[0]].degree or table[args[1]].degree):
+            if not table[args[1]].degree:  # the transpose
+                g, y, args = g.T, y.T, (~args[1], ~args[0], *args[2:])
+            parts, *sums = _shared_adjoint(g, y, *_operands(values, args))
+            for side, x in zip(table.sides(args[1]), sums):
+                _put(shares, side, table[args[1]].degree * x)
+            args = args[0], *args[2:]
+        else:
+            parts = _adjoint(op, g, *_operands(values, args))
+        for arg, part in zip(args, parts, strict=True):
+            _put(given, max(arg, ~arg), part if arg >= 0 else part.T)
     return shares
 
 # %% ../../nbs/20_planner.ipynb #ab8e75b0
@@ -544,12 +487,6 @@ def _turn_back(plan, loop, values, weights, outer, shares, own):
     for known, new in ((shares, found), (outer, outside)):  # not by masks of this turn
         for key, x in new.items():
             _put(known, key, x)
-
-
-def _joined(parts):
-    "Vectors one after the other, or numbers as a vector, of whatever kind of array."
-    xp = namespace(parts[0])
-    return xp.concatenate(parts) if parts[0].ndim else xp.stack(parts)
 
 # %% ../../nbs/20_planner.ipynb #b55ed75c
 class _Given:
@@ -590,7 +527,8 @@ class _Given:
         found = self.matrix(label)
         if end == 1:
             return found[..., part]
-        return found[..., part, :] if isinstance(part, int) else _flip(found[..., part, :])
+        found = found[..., part, :]
+        return found if isinstance(part, int) else found.swapaxes(-1, -2)
 
 # %% ../../nbs/20_planner.ipynb #6e57967c
 def _turns(loop, lengths):
@@ -601,30 +539,6 @@ def _turns(loop, lengths):
     short = min(lengths.values())
     width = max(short, 2**18 // lengths[kind], 1)  # no larger than the data, or small
     return [slice(k, k + width) for k in range(0, lengths[kind], width)]
-
-
-def _evaluate(plan, given, lengths, zeros, weights):
-    "Carry out a plan: first what is computed once, then the loops."
-    keep, shares, values = len(weights) > 0, [{} for _ in weights], {}
-    _run(plan, (), values, lambda op: given.matrix(op[1]), keep)
-    totals = {ref: values[ref] for ref in plan.outputs if ref in values}
-    outer = [_seeds(plan, row, ()) for row in weights]
-    for loop in [loop for loop in plan.steps if loop]:
-        own = [[] for _ in weights]
-        for part in _turns(loop, lengths):
-            inner = dict(values)
-            _run(plan, loop, inner, lambda op, part=part: given.part(op, part), keep)
-            for ref in {ref for ref in plan.outputs if plan.table[ref].loop == loop}:
-                _put(totals, ref, inner[ref])
-            for row, *places in zip(weights, outer, shares, own):
-                _turn_back(plan, loop, inner, row, *places)
-        for share, pieces in zip(shares, own):
-            if pieces:
-                _put(share, loop[1], _joined(pieces))
-    for share, seeds in zip(shares, outer, strict=True):
-        for kind, x in _pull(plan, (), values, seeds).items():
-            _put(share, kind, x)
-    return GraphSums([totals[ref] for ref in plan.outputs], [zeros | s for s in shares])
 
 # %% ../../nbs/20_planner.ipynb #32f57983
 def _long(lengths):
@@ -650,16 +564,32 @@ def graph_sums(
                 lengths[kind] = matrix.shape[axis]
                 zeros[kind] = 0 * matrix.sum(-3 - axis) if len(weights) else None
     plan = make_plan(graphs, of._replace(long=_long(lengths)))
-    return _evaluate(plan, _Given(matrices, units or {}), lengths, zeros, weights)
+    given, xp = _Given(matrices, units or {}), namespace(next(iter(matrices.values())))
+    stacked = lambda parts: xp.concatenate(parts) if parts[0].ndim else xp.stack(parts)
+    keep, shares, values = len(weights) > 0, [{} for _ in weights], {}
+    _run(plan, (), values, lambda op: given.matrix(op[1]), keep)
+    totals = {ref: values[ref] for ref in plan.outputs if ref in values}
+    outer = [_seeds(plan, row, ()) for row in weights]
+    for loop in [loop for loop in plan.steps if loop]:
+        own = [[] for _ in weights]
+        for part in _turns(loop, lengths):
+            inner = dict(values)
+            _run(plan, loop, inner, lambda op, part=part: given.part(op, part), keep)
+            for ref in {ref for ref in plan.outputs if plan.table[ref].loop == loop}:
+                _put(totals, ref, inner[ref])
+            for row, *places in zip(weights, outer, shares, own):
+                _turn_back(plan, loop, inner, row, *places)
+        for share, pieces in zip(shares, own):
+            if pieces:
+                _put(share, loop[1], stacked(pieces))
+    for share, seeds in zip(shares, outer, strict=True):
+        for kind, x in _pull(plan, (), values, seeds).items():
+            _put(share, kind, x)
+    return GraphSums([totals[ref] for ref in plan.outputs], [zeros | s for s in shares])
 
 # %% ../../nbs/20_planner.ipynb #be558221
-def plan_cost(
-    graphs,  # tuple of graphs
-    lengths,  # dict: kind -> length
-    features=(),  # pairs (label, kind of its columns); others are "features"
-    overhead=0.0,  # price of one operation, however small its arrays are
-):  # float
-    "Multiply-adds of a matrix product that the sums of all graphs are worth."
+def plan_cost(graphs, lengths, features=(), overhead=0.0):  # float
+    "Multiply-adds that all sums are worth, and an overhead for each operation."
     plan = make_plan(graphs, Sides(features, _long(lengths)))
     size = lambda kind: lengths[kind] if kind != BLOCK else max(lengths.values())
     volume = lambda sides: float(math.prod(map(size, sides)))
@@ -696,23 +626,12 @@ def _open_plan(graphs, sides):
     return _plan(table, outputs)
 
 
-def matrix_of(
-    label,  # of an edge
-    matrices,  # dict: label -> matrix
-    units=None,  # dict: kind -> number of the unit of each row or column
-):  # matrix
+def matrix_of(label, matrices, units=None):
     "The matrix of a label, made if it is not given."
     return _Given(matrices, units or {}).matrix(label)
 
 
-def open_sums(
-    graphs,  # tuple of `Open`
-    matrices,  # dict: label -> matrix, inputs by features
-    *,
-    features=(),  # as in `graph_sums`
-    units=None,  # likewise
-    long=("inputs",),  # the kinds that are not to be joined with themselves
-):  # list of sums
+def open_sums(graphs, matrices, *, features=(), units=None, long=("inputs",)):
     "Sums of open graphs: numbers, vectors over columns, or matrices of two columns."
     plan = _open_plan(graphs, Sides(features, long))
     return _carried_out(plan, matrices, units)

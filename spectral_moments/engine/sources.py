@@ -55,9 +55,7 @@ class Pair(NamedTuple):
         return Pair(first, second, counts)
 
 
-def gathered(
-    pair,  # `Pair`
-):  # the same with arrays in memory
+def gathered(pair):
     "A pair that was only planned, computed; any other as it is."
     if backend(pair.enter) != "dask":
         return pair
@@ -67,7 +65,7 @@ def gathered(
     parts = pair.parts and (lambda number: computed(*pair.parts(number)))
     return pair._replace(enter=first, leave=leave, counts=counts, parts=parts)
 
-
+# %% ../../nbs/21_sources.ipynb #21means1
 class Means(NamedTuple):
     "What an estimator says of a pair."
 
@@ -99,7 +97,7 @@ def ratio_means(
     return Means(N / D, without)
 
 # %% ../../nbs/21_sources.ipynb #77f09397
-def _half(trials, gaps, half=None):
+def _half(trials, gaps, half):
     "Mean over some trials, 0 where there is none, and where there is one (None: anywhere)."
     half = range(len(trials)) if half is None else half
     if not gaps:  # one after the other: no copy
@@ -112,10 +110,11 @@ def _half(trials, gaps, half=None):
     return filled.sum(0) / (count + (count == 0)), count > 0
 
 
-def _paired(first, second):
-    "Difference of two independent rows: mean zero, and the covariance of one."
-    known = None if first[1] is None else first[1] & second[1]
-    return (first[0] - second[0]) * math.sqrt(0.5), known
+def _read(source, rows, columns, halves):
+    "The halves of some rows, one if they are the same, each with its marks."
+    trials = source.take(rows)
+    trials = trials if columns is None else trials[:, :, columns]
+    return [_half(trials, source.gaps, half) for half in halves or (None,)]
 
 
 def _counted(x, known, weight):
@@ -136,39 +135,28 @@ class Noise(NamedTuple):
 
     def __call__(self, x, power):
         "A matrix whose mean is the power of the mean of x: entries to a power, unbiased."
-        if self.law == "gaussian":  # Hermite polynomials
-            variance = namespace(x).asarray(np.asarray(self.parameter) * self.unit**2)
-            before, found = 1.0, x
-            for j in range(1, power):
-                before, found = found, x * found - j * variance * before
-            return found
-        found = x
-        for j in range(1, power):  # falling factorials
-            found = found * (x - j * self.unit)
-        if self.law == "binomial":
-            if power > self.parameter:
-                raise ArgumentError(
-                    "noise",
-                    f"these orders use single entries {power} times, and counts of "
-                    f"{self.parameter} draws tell fewer powers; lower n_max",
-                )
-            found = found * (self.parameter**power / math.perm(self.parameter, power))
-        return found
+        return self.about(x, x, power)
 
     def about(self, x, rest, power):
         "A matrix whose mean is the power of the mean of `rest`, which is x less a shift."
-        if self.law == "gaussian":
-            return self(rest, power)
-        if self.law == "poisson":  # Charlier polynomials
-            before, found, shift = 1.0, rest, x - rest
+        shift, unit, draws = x - rest, self.unit, self.parameter
+        if self.law != "binomial":
+            poisson, before, found = self.law == "poisson", 1.0, rest
+            variance = unit * shift if poisson else self.variance(x)
             for j in range(1, power):
-                next_one = (rest - j * self.unit) * found - j * self.unit * shift * before
-                before, found = found, next_one
+                here = rest - j * unit if poisson else rest
+                before, found = found, here * found - j * variance * before
             return found
-        shift = x - rest
-        found = (-shift) ** power
+        if power > draws:
+            raise ArgumentError(
+                "noise",
+                f"these orders use single entries {power} times, and counts of "
+                f"{draws} draws tell fewer powers; lower n_max",
+            )
+        falling, found = 1.0, (-shift) ** power
         for j in range(1, power + 1):
-            found = found + math.comb(power, j) * (-shift) ** (power - j) * self(x, j)
+            falling = falling * (x - (j - 1) * unit) * (draws / (draws - j + 1))
+            found = found + math.comb(power, j) * (-shift) ** (power - j) * falling
         return found
 
     def variance(self, x):
@@ -176,10 +164,9 @@ class Noise(NamedTuple):
         if self.law == "gaussian":
             given = np.asarray(self.parameter) * self.unit**2
             return 0.0 * x + namespace(x).asarray(given)
-        found = x * self.unit
-        if self.law == "binomial":
-            return found * (self.parameter - x / self.unit) / max(self.parameter - 1, 1)
-        return found
+        if self.law == "poisson":
+            return x * self.unit
+        return x * (self.parameter * self.unit - x) / max(self.parameter - 1, 1)
 
     def part(self, axis, keep):
         "The same for some rows (axis 1) or some columns (axis 2)."
@@ -188,7 +175,7 @@ class Noise(NamedTuple):
         given = np.asarray(self.parameter)
         return self._replace(parameter=given[keep] if axis == 1 else given[..., keep])
 
-
+# %% ../../nbs/21_sources.ipynb #21views1
 @dataclass(frozen=True, eq=False)
 class View:
     "A way of looking at a source."
@@ -214,57 +201,55 @@ class View:
         P, Q = source.shape[1:]
         return len(self.rows) if self.rows is not None else P, Q
 
-    def _read(self, source, rows):
-        "The halves of some rows, one if they are the same, each with its marks."
-        trials = source.take(rows)
-        trials = trials if self.columns is None else trials[:, :, self.columns]
-        return [_half(trials, source.gaps, half) for half in self.halves or (None,)]
+    def pair(self, source, part=slice(None)):
+        "The `Pair` of matrices, for all rows of the view or for some."
+        return _pair(self, source, part)
 
-    def _weight(self, source, rows, part):
-        "Square roots of the weights of some rows and of the columns."
-        ones = map(np.ones, source.shape[1:])
-        w, v = (x if x is not None else one for x, one in zip(self.weights, ones))
-        mine = w[rows] if self.partners is None else w[rows] * w[self.partners[part]]
-        columns = slice(None) if self.columns is None else self.columns
-        return np.sqrt(mine)[:, None] * np.sqrt(v[columns])
+# %% ../../nbs/21_sources.ipynb #21views3
+def _weight(view, source, rows, partners):
+    "Square roots of the weights of some rows and of the columns."
+    ones = map(np.ones, source.shape[1:])
+    w, v = (x if x is not None else one for x, one in zip(view.weights, ones))
+    mine = w[rows] if partners is None else w[rows] * w[partners]
+    columns = slice(None) if view.columns is None else view.columns
+    return np.sqrt(mine)[:, None] * np.sqrt(v[columns])
 
-    def pair(
-        self,
-        source,  # a source
-        part=slice(None),  # which rows of the view
-    ):  # `Pair`
-        "The pair of matrices, for all rows or for some."
-        rows = part if self.rows is None else self.rows[part]
-        both = self._read(source, rows)
-        if self.partners is not None:
-            other = self._read(source, self.partners[part])
-            both = [_paired(*two) for two in zip(both, other, strict=True)]
-        weight = None
-        if self.weights is not None:
-            weight = namespace(both[0][0]).asarray(self._weight(source, rows, part))
-        counted = [_counted(*half, weight) for half in both]
-        (enter, count), (leave, other) = counted[0], counted[-1]
-        exact = self.partners is None and weight is None
-        exact = exact and (len(source.trials) == 1 or self.halves == ((0,), (1,)))
-        counts = None if count is None else (count, other)
-        whole = self.halves is not None and self.partners is None and counts is None
-        return Pair(
-            enter,
-            leave,
-            counts,
-            exact,
-            weight is None,
-            len(source.trials) if whole else 1,
-            lambda number: self._parts(source, rows, number),
-            self.noise if self.partners is None else None,
-        )
 
-    def _parts(self, source, rows, number):
-        "Means over so many parts of the trials."
-        order = [t for half in self.halves for t in half]
-        cuts = np.array_split(np.array(order), number)
-        split = replace(self, halves=tuple(map(tuple, cuts)))
-        return [x for x, _ in split._read(source, rows)]
+def _pair(view, source, part):
+    "What a view shows of some of its rows."
+    rows = part if view.rows is None else view.rows[part]
+    partners = None if view.partners is None else view.partners[part]
+    both, weight = _read(source, rows, view.columns, view.halves), None
+    if partners is not None:
+        other = _read(source, partners, view.columns, view.halves)
+        both = [  # differences of independent rows: mean zero, the covariance of one
+            ((x - y) * math.sqrt(0.5), None if known is None else known & seen)
+            for (x, known), (y, seen) in zip(both, other, strict=True)
+        ]
+    if view.weights is not None:
+        given = _weight(view, source, rows, partners)
+        weight = namespace(both[0][0]).asarray(given)
+    counted = [_counted(*half, weight) for half in both]
+    (enter, count), (leave, other) = counted[0], counted[-1]
+    plain = partners is None and weight is None
+    as_given = len(source.trials) == 1 or view.halves == ((0,), (1,))
+    whole = view.halves is not None and partners is None and count is None
+
+    def parts(number):
+        order = np.array([t for half in view.halves for t in half])
+        cuts = tuple(map(tuple, np.array_split(order, number)))
+        return [x for x, _ in _read(source, rows, view.columns, cuts)]
+
+    return Pair(
+        enter,
+        leave,
+        counts=None if count is None else (count, other),
+        exact=plain and as_given,
+        binary=weight is None,
+        trials=len(source.trials) if whole else 1,
+        parts=parts,
+        noise=view.noise if partners is None else None,
+    )
 
 # %% ../../nbs/21_sources.ipynb #d996077f
 def unit_exponent(
@@ -278,15 +263,12 @@ def unit_exponent(
     return int(np.frexp(largest)[1]) + round(math.log2(squares / count) / 2)
 
 
-def scaled(
-    x,  # array
-    exponent,  # int
-):  # array
+def scaled(x, exponent):
     "x times 2**exponent, without rounding."
     half = exponent // 2 if abs(exponent) > 1000 else 0  # beyond the range of a double
     return x * 2.0 ** (exponent - half) * 2.0**half if half else x * 2.0**exponent
 
-
+# %% ../../nbs/21_sources.ipynb #21source1
 SAMPLE = 512  # rows and columns that are looked at for doubts
 
 
@@ -309,31 +291,35 @@ class Source:
         "The power of two that results of rows as handed out are multiplied by, in units."
         return self.exponent - self.unit
 
-    def take(self, rows):
-        "Some rows of all trials."
-        return self._scaled(library(self.trials).take(self.trials, rows))
-
     def _scaled(self, x):
         return scaled(x, -self.exponent) if self.exponent else x
 
-    def part(self, axis, keep):
-        "The same of some rows (axis 1) or columns (axis 2)."
-        if axis == 1:
-            found = library(self.trials).take(self.trials, keep)
-        else:
-            found = self.trials[:, :, keep]
-        return replace(self, trials=found)
+    def _raw(self, rows):
+        return library(self.trials).take(self.trials, rows)
+
+    def take(self, rows):
+        "Some rows of all trials."
+        return self._scaled(self._raw(rows))
 
     def held(self, rows):
         "Some rows of all trials, computed if they were only planned."
-        (found,) = computed(self.take(rows))
-        return found
+        return computed(self.take(rows))[0]
+
+    def part(self, axis, keep):
+        "The same of some rows (axis 1) or columns (axis 2)."
+        return replace(
+            self, trials=self._raw(keep) if axis == 1 else self.trials[:, :, keep]
+        )
 
     @cached_property
     def _sample(self):
         P = self.shape[1]
         rows = np.unique(np.linspace(0, P - 1, min(P, SAMPLE)).astype(int))
-        return computed(library(self.trials).take(self.trials, rows))[0]
+        return computed(self._raw(rows))[0]
+
+    def sample(self):
+        "Rows at even distances, computed once if they were only planned."
+        return self._scaled(self._sample)
 
     @cached_property
     def glance(self):
@@ -341,11 +327,7 @@ class Source:
         P = self.shape[1]
         starts = np.linspace(0, P - 1, 16).astype(int)[:, None]
         rows = np.unique(np.minimum(starts + np.arange(SAMPLE // 16), P - 1))
-        return computed(library(self.trials).take(self.trials, rows))[0]
-
-    def sample(self):
-        "Rows at even distances, computed once if they were only planned."
-        return self._scaled(self._sample)
+        return computed(self._raw(rows))[0]
 
     def strips(self, function) -> list:
         "`function` of a few rows at a time, wherever they live."
@@ -363,10 +345,8 @@ class Source:
         return min(self.strips(lambda x: float(least(abs(x)))))
 
 # %% ../../nbs/21_sources.ipynb #0b326b26
-def survey(
-    x,  # array of numbers, NaN where missing
-):  # (largest size, sum of squares in this unit, number), of what is not missing
-    "What a power of two is chosen by."
+def survey(x):
+    "The largest size, the sum of squares in this unit and the number of what is known."
     x = x.ravel()
     low, high = float(x.min()), float(x.max())
     if math.isnan(low):
@@ -380,7 +360,7 @@ def survey(
     # x @ x would wake the threads of BLAS, and keep a core
     return largest, float((x * x).sum()) / unit**2, len(x)
 
-
+# %% ../../nbs/21_sources.ipynb #21door00
 class Recording(NamedTuple):
     "A measurement matrix with the labels of its rows and columns."
 
@@ -401,7 +381,7 @@ class _Recordings(Library):
 
 LIBRARIES[Recording] = _Recordings()
 
-
+# %% ../../nbs/21_sources.ipynb #21door02
 class NotSurveyed(Exception):
     "Raised where more has to be known of a source than some of its rows tell."
 
@@ -421,12 +401,9 @@ def open_source(
             return source
     return survey_source(source, name)
 
-
-def survey_source(
-    source: Source,  # of which little is known
-    name: str,  # the argument
-) -> Source:  # the same, scaled, with all of its entries looked at
-    "Look at all entries, or say what is wrong with them."
+# %% ../../nbs/21_sources.ipynb #21door04
+def survey_source(source: Source, name: str) -> Source:
+    "Look at all entries, scale them, or say what is wrong with them."
     source.exponent = 0
     parts = source.strips(survey)
     largest, seen = max(part[0] for part in parts), sum(part[2] for part in parts)

@@ -26,12 +26,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import ArgumentError, check_count, progress_bar
-from ..engine.reduction import FAMILIES
+from ..engine.reduction import FAMILIES, way_of
 from ..engine.sources import Recording
 from ..estimation import estimate
 from .files import atomic_write
 from .pages import Curve, Shown, number, paragraphs, part, section
-from ..results import WAYS, Estimate, compare, from_moments
+from ..results import Estimate, compare, from_moments
 from ..similarity import alignments
 from ..spectrum.feasible import feasible
 from ..spectrum.moment_problem import eigenvalue_bounds
@@ -250,7 +250,7 @@ def _answer(est):
     q, (low, high) = est.dimension(), map(number, est.dimension().interval())
     short = f"{number(q.value)} dimensions, 95% interval {low} to {high}"
     noise = est.footing().partition("; ")[2]
-    text = f"m(1)²/m(2), by {WAYS.get(est.methods[1], est.methods[1])}. "
+    text = f"m(1)²/m(2), by {way_of(est.methods[1])}. "
     text += f"{est.heading().replace(' x ', ' × ')}." + f" Note: {noise}." * bool(noise)
     return short if q.axes and math.isfinite(q.value) else f"Dimension {q}", text
 

@@ -44,7 +44,7 @@ def chebyshev_radius(variance, delta):
 # %% ../../nbs/05_variance.ipynb #e3440d26
 def cycle_variance(phi, n_max, **options):  # those of `increasing`
     "Variance of a single cycle: the moment of the squared matrix minus the squared moment."
-    from spectral_moments.estimation import increasing
+    from spectral_moments.estimators import increasing
 
     phi = check_matrix(phi)
     return increasing(phi**2, n_max, **options) - increasing(phi, n_max, **options) ** 2
