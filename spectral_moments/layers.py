@@ -475,7 +475,7 @@ WIDEST = 2048  # units of a layer with sums, at most: they need 8 WIDEST^2 bytes
 
 
 class _Taking:
-    "How a layer takes in what passes: for sums a copy waits, so that they cost one product."
+    "How a layer takes in what passes; what is to be summed waits, for one product."
 
     def forget(self):
         "Start another sample, of the same units."

@@ -1025,20 +1025,13 @@ def test_errors_of_alignments_over_positions(equal):
     assert 0.7 < np.sqrt(np.mean(np.square(errors))) / spread < 1.5  # spread: to 3%
 
 
+TWICE = "a unit that meets itself in a finite population is left out at both positions"
+
+
 @ignore_doubts
 @pytest.mark.parametrize(
     "equal",
-    [
-        True,
-        pytest.param(
-            False,
-            marks=pytest.mark.xfail(
-                reason="a unit that meets itself in a finite population is left out by both "
-                "of its positions, that is twice",
-                strict=True,
-            ),
-        ),
-    ],
+    [True, pytest.param(False, marks=pytest.mark.xfail(reason=TWICE, strict=True))],
 )
 def test_errors_of_alignments_are_those_of_literal_deletions(equal):
     model, x, names, pairs = units_of_two_layers(equal)
