@@ -1022,7 +1022,8 @@ def test_errors_of_alignments_over_positions(equal):
     spread = np.std([alignment_of_units(pairs, *two) for two in draws.reshape(-1, 2, 60)])
     truth = pairs[1].mean() / math.sqrt(pairs[0].mean() * pairs[2].mean())
     assert abs(np.mean(values) - truth) < 4 * spread / 5
-    assert 0.7 < np.sqrt(np.mean(np.square(errors))) / spread < 1.5  # spread: to 3%
+    ratio = np.sqrt(np.mean(np.square(errors))) / spread  # the spread is known to 3%
+    assert (1 if equal else 0.7) < ratio < 1.5
 
 
 TWICE = "a unit that meets itself in a finite population is left out at both positions"
