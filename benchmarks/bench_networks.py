@@ -78,9 +78,8 @@ def main():
     torch.manual_seed(0)
     torch.set_num_threads(1)
     report, clock = Report("networks"), time.process_time
-    small, large = ((256, 128), 1.15, None), ((512, 256), 1.15, 1.0)
     for (width, batch), most_watched, most_asked in sized(
-        (small, large), (((32, 16), None, None),)
+        (((256, 128), 1.15, 1.0), ((512, 256), 1.15, 1.0)), (((32, 16), None, None),)
     ):
         count, rounds = 8, 30  # 1024 inputs or more: what waits is summed in every call
         model, x = network(width), torch.randn(batch, width)

@@ -63,9 +63,11 @@ def _copies(x):
     return np.setdiff1d(np.arange(len(x)), np.unique(marks, return_index=True)[1])
 
 
-def _telling(row):
-    "Whether a copy of this row is no accident: not blank, or but for a few counts."
-    return (row != np.median(row)).sum() > SHOWN or len(np.unique(row)) == len(row) > 1
+def _telling(x):
+    "Whether copies of these rows are no accident: not blank, or but for a few counts."
+    many = (x != np.median(x, axis=1, keepdims=True)).sum(1) > SHOWN
+    distinct = (np.diff(np.sort(x, axis=1), axis=1) != 0).all(1) & (x.shape[1] > 1)
+    return many | distinct
 
 
 NEAR = 0.1  # distance over that of the next row
@@ -121,9 +123,9 @@ _OPTION = dict(rows="groups", columns="column_groups")
 def _alike_notes(x, seen, numbers, what, *, named=True):
     "Doubts about rows, or transposed columns, that belong together."
     real = np.flatnonzero(seen)
-    copies = real[_copies(x[real])] if len(real) > 3 else []
+    copies = real[_copies(x[real])] if len(real) > 3 else real[:0]
     real = np.setdiff1d(real, copies)
-    copies = [k for k in copies if _telling(x[k])]
+    copies = copies[_telling(x[copies])] if len(copies) else copies
     remedy = f"name what belongs together by {_OPTION[what]}"
     which = lambda found: f" ({what} {_named(found)})" if named else ""
     if len(copies):
@@ -305,6 +307,8 @@ def column_notes(
     for (one, x), (two, y) in itertools.combinations(looked.items(), 2):
         sizes = {systems[name].source.shape[2] for name in (one, two)}
         if len(sizes) > 1 or min(x.shape) < 4 or systems[one].space == systems[two].space:
+            continue
+        if systems[one].columns.population in sizes:  # all are there: nothing is assumed
             continue
         same, other = (np.mean((x * z).sum(0) ** 2) for z in (y, np.roll(y, 1, axis=1)))
         if same - other > ALIKE:

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['NORMAL', 'LOG_SCALE', 'LEAST_DEGREES', 'USABLE_ERROR', 'SCALES', 'STEP', 'unit_count', 'unit_parts', 'axis_error',
-           'axes_covariance', 'normal_units', 'error_shape', 'quantiles', 'error_range', 'interval', 'usable', 'Scale',
-           'at_each', 'Replicated', 'replicate']
+           'axes_covariance', 'normal_units', 'error_law', 'error_shape', 'bounded_degrees', 'quantiles', 'error_range',
+           'interval', 'usable', 'Scale', 'at_each', 'Replicated', 'replicate']
 
 # %% ../nbs/52_errors.ipynb #eb485ee1
 import math
@@ -17,24 +17,26 @@ from scipy.special import chdtri, stdtrit
 
 # %% ../nbs/52_errors.ipynb #2123b378
 def _unit_weights(axis):
-    "How many units each unit of an axis stands for."
-    count = np.shape(axis.deviations)[-1]
-    return np.ones(count) if axis.stands_for is None else np.asarray(axis.stands_for)
+    "(how many units each unit of an axis stands for, how many all of them do)"
+    if axis.stands_for is None:
+        return 1.0, np.shape(axis.deviations)[-1]
+    return np.asarray(axis.stands_for), np.sum(axis.stands_for)
 
 
 def unit_count(axis) -> int:
     "How many units an axis stands for."
-    return round(float(_unit_weights(axis).sum()))
+    return round(float(_unit_weights(axis)[1]))
 
 
 def unit_parts(axis):  # (words, units); NaN where it is not known
     "The part of each unit in the error, by the jackknife: products are the covariance."
-    d, w = np.atleast_2d(axis.deviations), _unit_weights(axis)
-    N = w.sum()
-    known = np.isfinite(d).all(axis=1, keepdims=True) & (N > 1)
+    d, (w, N) = np.atleast_2d(axis.deviations), _unit_weights(axis)
+    if N <= 1:
+        return np.full(d.shape, np.nan)
     with np.errstate(invalid="ignore"):
-        mean = (d * w).sum(axis=1, keepdims=True) / N
-        return np.where(known, (d - mean) * np.sqrt(w * max(1 - 1 / N, 0)), np.nan)
+        mean = (d * w).sum(axis=1, keepdims=True) / N  # finite if all of them are
+        mean[~np.isfinite(mean)] = np.nan
+        return (d - mean) * np.sqrt(w * (1 - 1 / N))
 
 
 def axis_error(axis):  # (words,); infinite where it is not known
@@ -43,7 +45,7 @@ def axis_error(axis):  # (words,); infinite where it is not known
     unit = abs(parts).max(axis=1)
     unit = np.where(unit > 0, unit, 1.0)
     found = unit * np.sqrt(((parts / unit[:, None]) ** 2).sum(axis=1))
-    return np.where(np.isnan(parts).any(axis=1), np.inf, found)
+    return np.where(np.isnan(found), np.inf, found)
 
 # %% ../nbs/52_errors.ipynb #ec1f8705
 def axes_covariance(axes: dict):  # (words, words); infinite where it is not known
@@ -74,40 +76,53 @@ def normal_units(covariance: np.ndarray):  # deviations (words, 2 words)
 NORMAL = ("probes", "kept rows")  # axes that are noise of a known covariance
 
 
-def error_shape(axes: dict):  # (acceleration, degrees of freedom); 0, infinity: unknown
-    "Skewness of the error and how well its size is known."
-    name = lambda key: key if isinstance(key, str) else key[-1]  # or (call, name)
-    sides = [(unit_parts(x), x, name(key) in NORMAL) for key, x in axes.items()]
-    largest = np.max([abs(parts).max(axis=1) for parts, _, _ in sides], axis=0)
+def error_law(axes: dict):  # (error, acceleration, degrees of freedom) of each word
+    "Size of the error, its skewness, how well the size is known; inf, 0, inf: not known."
+    sides = [unit_parts(axis) for axis in axes.values()]
+    parts = np.concatenate(sides, axis=1)
+    largest = abs(parts).max(axis=1)
     known = np.isfinite(largest) & (largest > 0)
     unit = np.where(known, largest, 1)[:, None]
     variance = third = spread = units = 0
-    for parts, axis, normal in sides:
+    name = lambda key: key if isinstance(key, str) else key[-1]  # or (call, name)
+    for (key, axis), parts in zip(axes.items(), sides):
         u = parts / unit
-        second = (u**2).sum(axis=1)
+        square = u * u
+        second = square.sum(axis=1)
         variance = variance + second
-        if not normal:
-            third = third - (u**3 / np.sqrt(_unit_weights(axis))).sum(axis=1)
-            spread = spread + (u**4).sum(axis=1) - second**2 / u.shape[1]
+        if name(key) not in NORMAL:
+            third = third - (square * u / np.sqrt(_unit_weights(axis)[0])).sum(axis=1)
+            spread = spread + (square * square).sum(axis=1) - second**2 / u.shape[1]
             units += u.shape[1] - 1
     with np.errstate(divide="ignore", invalid="ignore"):
+        error = np.where(np.isnan(largest), np.inf, unit[:, 0] * np.sqrt(variance))
         degrees = np.fmin(2 * variance**2 / spread, units or np.inf)
         acceleration = third / (6 * variance**1.5)
-    return np.where(known, acceleration, 0), np.where(known, degrees, np.inf)
+    return error, np.where(known, acceleration, 0), np.where(known, degrees, np.inf)
+
+
+def error_shape(axes: dict):  # (acceleration, degrees of freedom); 0, infinity: unknown
+    "Skewness of the error and how well its size is known."
+    return error_law(axes)[1:]
 
 # %% ../nbs/52_errors.ipynb #70030a6d
 LOG_SCALE, LEAST_DEGREES = 1.5, 3  # largest relative error there; degrees of freedom
 
 
+def bounded_degrees(degrees):
+    "Degrees of freedom, at least `LEAST_DEGREES` and finite."
+    return np.minimum(np.maximum(degrees, LEAST_DEGREES), 1e6)
+
+
 def quantiles(level: float, acceleration=0.0, degrees=np.inf):  # (down, up)
     "Standard errors to either side, by Student's law, bent by the acceleration."
-    t = stdtrit(np.clip(degrees, LEAST_DEGREES, 1e6), (1 + level) / 2)
+    t = stdtrit(bounded_degrees(degrees), (1 + level) / 2)
     return tuple(t / np.maximum(1 + sign * acceleration * t, 1 / 3) for sign in (1, -1))
 
 
 def error_range(degrees, level: float = 0.95):  # (down, up), factors of the error
     "Between what a standard error lies that was estimated with these degrees of freedom."
-    degrees = np.clip(degrees, LEAST_DEGREES, 1e6)
+    degrees = bounded_degrees(degrees)
     tails = chdtri(degrees, (1 - level) / 2), chdtri(degrees, (1 + level) / 2)
     return tuple(np.sqrt(degrees / tail) for tail in tails)
 
@@ -177,11 +192,13 @@ def at_each(f: Callable, moments: np.ndarray):  # (words, units) -> (units,)
     with np.errstate(all="ignore"):
         try:
             found = np.asarray(f(moments), dtype=float)
-            ends = [float(f(moments[:, k])) for k in (0, -1)]
-            if found.shape == moments.shape[1:]:
-                close = dict(rtol=1e-9, atol=0.0, equal_nan=True)
-                if np.allclose(found[[0, -1]], ends, **close):
-                    return found
+            alone = {k: float(f(moments[:, k])) for k in (0, -1)}
+            if found.shape == moments.shape[1:] and all(
+                math.isclose(found[k], x, rel_tol=1e-9)
+                or (np.isnan(found[k]) and math.isnan(x))
+                for k, x in alone.items()
+            ):
+                return found
         except (TypeError, ValueError, IndexError):  # it takes one vector at a time
             pass
         return np.array([float(f(column)) for column in moments.T])
@@ -216,16 +233,21 @@ def replicate(
     linear: bool = False,  # whether to use the derivative of f: for an f that takes long
 ):  # `Replicated`
     "The jackknife of a function of moments, on a scale {eq}`eq-derived`."
-    here = lambda moments: scale.to(at_each(f, moments))
-    plain, bias, found = float(here(values[:, None])[0]), 0.0, {}
-    gradient = _gradient(here, values, axes)[:, None] if linear and axes else None
+    here, given = lambda moments: scale.to(at_each(f, moments)), values[:, None]
+    shifts = [axis.deviations for axis in axes.values()]
+    shifts = np.concatenate([np.zeros_like(given), *shifts], axis=1)  # nothing left out
+    if linear and axes:
+        plain, gradient = here(given)[0], _gradient(here, values, axes)[:, None]
+        changes = np.where(gradient == 0, 0, gradient * shifts).sum(axis=0)
+    else:
+        places = here(given + shifts)
+        plain, changes = places[0], places - places[0]
+    plain, bias, found, start = float(plain), 0.0, {}, 1
     for key, axis in axes.items():
-        if linear:
-            each = np.where(gradient == 0, 0, gradient * axis.deviations).sum(axis=0)
-        else:
-            each = here(values[:, None] + axis.deviations) - plain
-        found[key], weights = axis._replace(deviations=each), _unit_weights(axis)
-        bias += (weights.sum() - 1) * (weights * each).sum() / weights.sum()
+        end = start + axis.deviations.shape[1]
+        each, start, (weights, count) = changes[start:end], end, _unit_weights(axis)
+        found[key] = axis._replace(deviations=each)
+        bias += (count - 1) * (weights * each).sum() / count
     if not math.isfinite(bias) or not plain:
         return Replicated(plain, plain, found)
     towards_zero = scale.power != 0 and bias * plain > 0

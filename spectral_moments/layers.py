@@ -6,7 +6,7 @@
 __all__ = ['WRAPPED', 'PARALLEL', 'POSITIONS', 'LAST', 'SECOND', 'SUMS', 'LOST', 'WAITING', 'SHOWN', 'WIDEST', 'need_torch',
            'find_layer', 'tensors', 'count_inputs', 'layer_tensor', 'inputs_first', 'by_position', 'real_positions',
            'cells_of', 'if_shared', 'join_cells', 'pick', 'least_keys', 'power_sums', 'moved', 'together',
-           'pair_weights', 'about_mean', 'rows_about_mean', 'moments_of_sums', 'Layer']
+           'pair_weights', 'about_mean', 'rows_about_mean', 'row_sums', 'moments_of_sums', 'Layer']
 
 # %% ../nbs/50_layers.ipynb #e943c59b
 import copy
@@ -231,9 +231,8 @@ def join_cells(
     "Cells with their marks, with equally many patches each; those added do not count."
     cells, *marks = zip(*parts)
     wide, pad = max(x.shape[1] for x in cells), need_torch().nn.functional.pad
-    cells = [
-        x if x.shape[1] == wide else pad(x, (0, 0, 0, wide - x.shape[1])) for x in cells
-    ]
+    if any(x.shape[1] < wide for x in cells):
+        cells = [pad(x, (0, 0, 0, wide - x.shape[1])) for x in cells]
     return [need_torch().cat(cells), *map(np.concatenate, marks)]
 
 
@@ -251,14 +250,16 @@ def pick(
 
 
 def least_keys(
-    parts: list,  # of (cells, keys, *marks), as for `join_cells`
+    block: list,  # [cells, keys, *marks], as of `join_cells`
     size: int,  # rows to keep
-) -> list:  # [cells, keys, *marks]
+) -> list:
     "The rows with the least keys, in the order in which they came."
-    block = join_cells(parts)
-    if len(block[1]) <= size:
+    keys = block[1]
+    if len(keys) <= size:
         return block
-    return pick(block, np.sort(np.argpartition(block[1], size)[:size]))
+    stay = np.zeros(len(keys), dtype=bool)
+    stay[np.argpartition(keys, size)[:size]] = True
+    return pick(block, np.flatnonzero(stay))
 
 # %% ../nbs/50_layers.ipynb #44398f8e
 #: sums over rows of a matrix about an origin, and how many axes they have
@@ -358,41 +359,49 @@ def about_mean(
     return found
 
 
+@np.errstate(all="ignore")
 def rows_about_mean(
-    rows: "torch.Tensor",  # (rows, units)
+    rows: np.ndarray,  # (rows, units)
+    shown: np.ndarray | slice,  # rows to give back
     center: bool = True,  # False: about zero
-) -> dict:  # of arrays: count, origin, gram, fourth, squares
+) -> tuple:  # (dict of arrays: count, origin, gram, fourth, squares; rows about the mean)
     "The same of rows that are all there: no further sums are needed to move them."
-    rows = _real(rows)
-    zero = rows.new_zeros(rows.shape[1])
-    origin = rows.mean(0) if center else zero
+    (P, Q), kind = rows.shape, rows.dtype
+    mean = np.full(P, center / P, kind)
+    origin = mean @ rows
     z = rows - origin
-    rest = z.mean(0) if center else zero  # of a mean that was rounded
-    gram = _gram(z.sub_(rest))
-    variance = gram.diagonal().sum()
-    if center and not variance > LOST * (variance + len(z) * (rest @ rest)):
-        gram = gram * math.nan
-    square = z.mul_(z)  # in place: a matrix of this size takes longer to make than to fill
-    lengths = square.sum(1)
-    found = dict(origin=origin + rest, gram=gram, squares=lengths @ lengths)
-    found |= dict(fourth=square.square_().sum(0))
-    found = {name: x.double().cpu().numpy() for name, x in found.items()}
-    return found | dict(count=float(len(z)))
+    rest = mean @ z  # of a mean that was rounded
+    z -= rest  # in place: a matrix of this size takes longer to make than to fill
+    some, gram = z[shown].copy(), z.T @ z
+    variance = gram.trace()
+    if center and not variance > LOST * (variance + P * (rest @ rest)):
+        gram *= math.nan
+    z *= z
+    lengths = z @ np.ones(Q, kind)
+    z *= z
+    fourth = np.ones(P, kind) @ z
+    sums = dict(count=P, origin=origin + rest, gram=gram, fourth=fourth)
+    sums |= dict(squares=lengths @ lengths)
+    return {name: np.asarray(x, dtype=float) for name, x in sums.items()}, some
 
 # %% ../nbs/50_layers.ipynb #37a850f5
+def _norms(gram):
+    "Squared lengths of the columns of a matrix."
+    return np.einsum("ab,ab->b", gram, gram)
+
+
 def _six(x):
     "Six numbers that the moments are made of."
-    s = x["gram"].diagonal()
-    norm = np.vdot(x["gram"], x["gram"])
+    s, norm = x["gram"].diagonal(), _norms(x["gram"]).sum()
     return np.array([x["count"], s.sum(), norm, s @ s, x["squares"], x["fourth"].sum()])
 
 
 def _without_units(x, six):
     "The six numbers without each unit, (6, units)."
-    gram, s = x["gram"], x["gram"].diagonal()
+    s = x["gram"].diagonal()
     found = np.repeat(six[:, None], len(s), axis=1)
     found[1] -= s
-    found[2] += s**2 - 2 * np.einsum("ab,ab->b", gram, gram)
+    found[2] += s**2 - 2 * _norms(x["gram"])
     found[3] -= s**2
     found[4] *= (1 - s / six[1]) ** 2  # a part of relative size 1 / P
     found[5] -= x["fourth"]
@@ -408,17 +417,28 @@ def _moments(six, Q, population, center):
     return np.array([total / (degrees * Q), second])
 
 
-def _of_inputs(x, rows, population):
-    "What leaving out each of some rows does, which stand for all {eq}`eq-row-shares`."
-    P, Q = x["count"], rows.shape[1]
+@np.errstate(all="ignore")
+def row_sums(
+    gram: np.ndarray,  # sums over all inputs, (units, units)
+    z: np.ndarray,  # some inputs about the mean, (rows, units)
+) -> np.ndarray:  # (4, rows)
+    "What {eq}`eq-row-shares` needs of each of some inputs, for any population of units."
+    meets = gram.astype(z.dtype)
+    diagonal = meets.diagonal().copy()
+    np.fill_diagonal(meets, 0)
+    square, along = z * z, lambda a, b: np.einsum("ia,ia->i", a, b)
+    found = square.sum(1), along(square, square), along(z @ meets, z), square @ diagonal
+    return np.array(found, dtype=float)
+
+
+def _of_inputs(found, P, Q, population):
+    "What leaving out each of some inputs does, which stand for all."
+    lengths, fourth, others, itself = found
     same, _, cycles, _ = pair_weights(P, Q, population, False)
-    z, meets = rows - x["origin"].astype(rows.dtype), x["gram"].astype(rows.dtype)
-    np.fill_diagonal(meets, (1 - same) * meets.diagonal())  # a unit that meets itself
-    met, square = np.einsum("ia,ia->i", z @ meets, z), z * z
-    lengths = square.sum(1, dtype=float)
-    alone = lengths**2 - same * np.einsum("ia,ia->i", square, square)
-    shares = np.array([lengths / (P - 1) / Q, 2 * P / (P - 2) * (met - alone) / cycles])
-    return Axis(shares.mean(1, keepdims=True) - shares, np.full(len(z), P / len(z)))
+    pairs = others + (1 - same) * itself - lengths**2 + same * fourth
+    shares = np.array([lengths / (P - 1) / Q, 2 * P / (P - 2) * pairs / cycles])
+    count = len(lengths)
+    return Axis(shares.mean(1, keepdims=True) - shares, np.full(count, P / count))
 
 
 def moments_of_sums(
@@ -426,7 +446,7 @@ def moments_of_sums(
     population: int | None,  # number of units there are; None: infinite
     center: bool = True,  # whether the mean over inputs was removed
     *,
-    rows: np.ndarray | None = None,  # some inputs at random, (rows, units); they tell the
+    inputs: np.ndarray | None = None,  # `row_sums` of some inputs at random; they tell the
     # error that is due to inputs
     rest: list = (),  # or what is left without each of several parts, as x
 ) -> Estimate:
@@ -435,11 +455,11 @@ def moments_of_sums(
     with np.errstate(all="ignore"):  # of layers that are dead or infinite
         six = _six(x)
         values = _moments(six, Q, R, center)
-        if rows is None:
+        if inputs is None:
             without = _moments(np.transpose([*map(_six, rest)]), Q, R, center)
             inputs = Axis(without - values[:, None])
         else:
-            inputs = _of_inputs(x, rows, R)
+            inputs = _of_inputs(inputs, six[0], Q, R)
         without = _moments(_without_units(x, six), Q - 1, R, center)
         unseen = 1 if R is None else math.sqrt(1 - Q / R)
         features = Axis((without - values[:, None]) * unseen)
@@ -450,17 +470,18 @@ def moments_of_sums(
 
 # %% ../nbs/50_layers.ipynb #ce544672
 WAITING = 1024  # inputs that wait, so that sums are made by one product of matrices
-SHOWN = 256  # inputs that tell the error that is due to inputs
+SHOWN = 128  # inputs that tell the error that is due to inputs, as many as units
 WIDEST = 2048  # units of a layer with sums, at most: they need 8 WIDEST^2 bytes
 
 
 class _Taking:
-    "How a layer takes in what passes: a copy waits, so that sums cost one product."
+    "How a layer takes in what passes; what is to be summed waits, for one product."
 
     def forget(self):
         "Start another sample, of the same units."
-        self.kept, self.limit, self.sums = [], math.inf, None
-        self.n_seen, self.waiting, self.n_waiting, self.index = 0, [], 0, None
+        self.kept, self.n_kept, self.limit = [], 0, math.inf
+        self.waiting, self.n_waiting, self.sums = [], 0, None
+        self.n_seen, self.index, self.known = 0, None, (None, None)  # sums that were asked
 
     def take(self, output, drawn, packed=None):
         "Let inputs of one pass in, (inputs, positions, features)."
@@ -472,15 +493,19 @@ class _Taking:
         if real is not None:
             block = pick(block, np.flatnonzero(real.any(1)))
         self.n_seen += len(block[1])
-        if output.shape[1] > 1 and not self.summed:  # of large maps only what is needed
+        if self.limit < math.inf and not self.summed:  # what cannot stay goes at once
             block = pick(block, np.flatnonzero(block[1] < self.limit))
         output, keys, places, ids, groups, real = block
-        if len(keys):
-            cells, counts = self._cells(output, real, places)
-            marks = (keys, ids, counts) if groups is None else (keys, ids, counts, groups)
-            self.waiting.append((cells, *marks))
-            self.n_waiting += len(keys)
-        if self.n_waiting >= WAITING and not self.all_kept:
+        if not len(keys):
+            return
+        cells, counts = self._cells(output, real, places)
+        block = (cells, keys, ids, counts, *([] if groups is None else [groups]))
+        if not self.summed:
+            self._keep(block)
+            return
+        self.waiting.append(block)
+        self.n_waiting += len(keys)
+        if self.n_waiting >= WAITING:
             self.settle()
 
     def _cells(self, output, real, places):
@@ -497,8 +522,7 @@ class _Taking:
         if self.waiting:
             block = join_cells(self.waiting)
             self.waiting, self.n_waiting = [], 0
-            if self.summed:
-                self._include(power_sums(block[0][:, 0]))
+            self._include(power_sums(block[0][:, 0]))
             if self.limit < math.inf:
                 block = pick(block, np.flatnonzero(block[1] < self.limit))
             self._keep(block)
@@ -509,15 +533,17 @@ class _Taking:
 
     def _keep(self, block):
         "Let rows into the sample, which is cut to its size when it has twice as many."
-        self.kept = [*self.kept, block]
-        if sum(len(keys) for _, keys, *_ in self.kept) >= 2 * self.size:
+        self.kept.append(block)
+        self.n_kept += len(block[1])
+        if self.n_kept >= 2 * self.size:
             self.sample()
 
     def sample(self) -> list:
         "[cells, keys, numbers, counts, perhaps groups] of the inputs that are kept."
-        if len(self.kept) > 1 or len(self.kept[0][1]) > self.size:
-            self.kept = [least_keys(self.kept, self.size)]
+        if len(self.kept) > 1 or self.n_kept > self.size:
+            self.kept = [least_keys(join_cells(self.kept), self.size)]
             keys = self.kept[0][1]
+            self.n_kept = len(keys)
             self.limit = keys.max() if len(keys) == self.size else math.inf
         return self.kept[0]
 
@@ -551,7 +577,7 @@ class Layer(_Taking):
     def copy(self, *, empty: bool = False) -> "Layer":
         "The same layer as it is now, or before it has seen anything."
         same = copy.copy(self.settle())
-        same.waiting = []  # what comes later is not for both
+        same.kept, same.waiting = [*self.kept], []  # what comes later is not for both
         if empty:
             same.forget()
         return same
@@ -573,15 +599,24 @@ class Layer(_Taking):
 
     def moments(self, population: int | None, center: bool) -> Estimate:
         "m(1) and m(2), of all inputs if there are sums."
+        seen, found = self.known
+        if seen != (self.n_seen, center):
+            found = self._sums(center)
+            self.known = (self.n_seen, center), found
+        return moments_of_sums(found[0], population, center, inputs=found[1])
+
+    def _sums(self, center):
+        "Sums about the mean, and those of some inputs."
         cells, keys, *_ = self.settle().sample()
-        rows = cells[:, 0]
+        rows, shown = _real(cells[:, 0]).cpu().numpy(), slice(None)
+        if len(keys) > SHOWN:
+            shown = np.argpartition(keys, SHOWN)[:SHOWN]
         if self.summed:
             sums = about_mean(self.sums, center)
+            rows = rows[shown] - sums["origin"].astype(rows.dtype)
         else:
-            sums = rows_about_mean(rows, center)
-        if len(keys) > SHOWN:
-            (rows,) = pick([rows], np.sort(np.argpartition(keys, SHOWN)[:SHOWN]))
-        return moments_of_sums(sums, population, center, rows=_real(rows).cpu().numpy())
+            sums, rows = rows_about_mean(rows, shown, center)
+        return sums, row_sums(sums["gram"], rows)
 
     def read(self) -> tuple:
         "(float64 cells, numbers of the inputs, their groups, how many cells are there)"

@@ -369,7 +369,7 @@ class _Answers:
         "Dimension of every layer as it is, and of the law behind its units, with errors."
         called = self._called().items()
         return LayerDimensions(
-            {name: LayerDimension(name, x.copy(), self.center) for name, x in called}
+            {name: LayerDimension(name, x, self.center) for name, x in called}
         )
 
     def plot(
@@ -529,8 +529,9 @@ class LayerDimension:
     "The two dimensions of a layer; that of the law is computed when it is asked for."
 
     def __init__(self, name: str, kept: Layer, center: bool):
-        self.name, self.kept, self.center = name, kept, center
+        self.name, self.center = name, center
         self.of_layer = _of_layer(name, kept, False, 2, center)
+        self.kept = kept.copy()  # as it is now
         P, Q = self.of_layer.shape[1:]
         if min(P, Q) < 2:
             text = f"layer {name!r} has {P} inputs and {Q} units that were kept; "
@@ -580,8 +581,12 @@ class LayerDimensions(Records, dict):
 
     @property
     def notes(self):
-        "What should not be trusted."
-        return [f"{name}: {note}" for name, both in self.items() for note in both.notes]
+        "What should not be trusted, each doubt once with the layers that it is about."
+        about = {}
+        for name, both in self.items():
+            for note in both.notes:
+                about.setdefault(note, []).append(name)
+        return [f"{', '.join(names)}: {note}" for note, names in about.items()]
 
     def to_frame(self):  # pandas data frame, one row for each layer
         "The table as a data frame, with columns such as layer_value and law_high95."

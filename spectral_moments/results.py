@@ -220,10 +220,16 @@ class Quantity(_Said):
         return float(self.scale.back(self.at))
 
     @cached_property
+    def _law(self):
+        "Standard error on the scale, acceleration and degrees of freedom."
+        if not self.axes:
+            return math.nan, 0.0, math.inf
+        return tuple(float(x[0]) for x in errors.error_law(self.axes))
+
+    @property
     def error(self):
         "Standard error on the scale; infinite if not known, NaN without axes."
-        parts = [float(errors.axis_error(axis)[0]) for axis in self.axes.values()]
-        return float(np.hypot.reduce(parts)) if parts else math.nan
+        return self._law[0]
 
     @property
     def parts(self):
@@ -241,9 +247,9 @@ class Quantity(_Said):
 
     def interval(self, level: float = 0.95):  # nominal coverage -> (low, high)
         "Interval, nearly symmetric on the scale; infinite where the data tell no end."
-        shape = [x[0] for x in errors.error_shape(self.axes)] if self.axes else []
+        error, *shape = self._law
         down, up = errors.quantiles(check_level(level), *shape)
-        low, high = self.at - down * self.error, self.at + up * self.error
+        low, high = self.at - down * error, self.at + up * error
         if self.scale.power >= 0:
             return float(self.scale.back(low)), float(self.scale.back(high))
         end = math.inf if low <= 0 < high else float(self.scale.back(low))
@@ -251,11 +257,11 @@ class Quantity(_Said):
 
     def p_value(self, null: float = 0.0) -> float:  # the value that it may have
         "Two-sided p-value, by Student's law on the scale."
-        degrees = errors.error_shape(self.axes)[1][0] if self.axes else math.inf
+        error, _, degrees = self._law
         off = abs(self.at - float(self.scale.to(null)))
         with np.errstate(all="ignore"):
-            t = np.float64(off) / self.error if off else 0.0
-        return float(2 * stdtr(np.clip(degrees, errors.LEAST_DEGREES, 1e6), -t))
+            t = np.float64(off) / error if off else 0.0
+        return float(2 * stdtr(errors.bounded_degrees(degrees), -t))
 
 # %% ../nbs/92_results.ipynb #457a982b
 SCHEMA = 3  # of `Estimate.to_dict`
