@@ -109,7 +109,7 @@ def test_values_columns_and_deletions(small, case, center):
     "Values and columns as by all cycles; rows as if each were deleted."
     data, options = CASES[case]
     options = options | dict(center=center)
-    most = int(reduction.reach(open_design({"phi": data}, **options), "sums"))
+    most = min(3, int(reduction.reach(open_design({"phi": data}, **options), "sums")))
     found, expected = (estimate(data, most, method=m, **options) for m in METHODS)
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-10)
     exact = min(most, 2) if center else most  # orders without pairs of rows
@@ -123,6 +123,45 @@ def test_values_columns_and_deletions(small, case, center):
     if most < 3:
         with pytest.raises(ValueError, match="'sums' cannot give these orders"):
             estimate(data, most + 1, method="sums", **options)
+
+
+@pytest.mark.parametrize(
+    "case, center",
+    [
+        ("plain", True),
+        ("noise", True),
+        ("plain", False),
+        ("noise", False),
+        ("trials", False),
+    ],
+)
+def test_order_four(small, case, center):
+    "All rows are kept, so all pairs of rows are there: values as by all cycles."
+    data, options = CASES[case]
+    one, two = (estimate(data, 4, method=m, center=center, **options) for m in METHODS)
+    np.testing.assert_allclose(one.values, two.values, rtol=1e-10)
+    values = estimate(data, 4, method="sums", center=center, stderr=False, **options).values
+    np.testing.assert_allclose(values, one.values, rtol=1e-12)
+
+
+HEAVY = RNG.standard_normal((600, 20)) @ RNG.standard_normal((20, 20))
+HEAVY *= np.arange(1, 21) ** -0.5  # where sums over distinct columns nearly cancel
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("data", [MANY[:600], HEAVY], ids=["alike", "unequal columns"])
+def test_errors_of_order_four(data, center):
+    "Rows as if each were deleted, columns as by all cycles; what is left out is stated."
+    found, expected, _ = deviations({"phi": data}, powers(4), center=center)
+    np.testing.assert_allclose(found[:2], expected[:2], atol=1e-9)
+    rest = np.sqrt(((found - expected) ** 2).sum(1) / (expected**2).sum(1))
+    assert rest[2] < (2e-3 if center else 1e-9)
+    assert rest[3] < 1e-2  # pairs of rows, and the noise of rows that are kept
+    one, two = (estimate(data, 4, method=m, center=center) for m in METHODS)
+    np.testing.assert_allclose(one.values[3], two.values[3], atol=1e-2 * two.stderr[3])
+    columns = (est.parts["features"][3] for est in (one, two))
+    np.testing.assert_allclose(*columns, rtol=1e-2)
+    assert one.parts["kept rows"][3] < 1e-2 * one.stderr[3]
 
 
 @pytest.mark.parametrize("trials", [0, 2])
@@ -182,11 +221,10 @@ def test_one_answer_for_all_containers(nothing_loaded, tmp_path, options):
         "file": np.load(tmp_path / "a.npy", mmap_mode="r"),
         "dask": da.from_array(MANY, chunks=(700, 20)),
     }
-    expected = estimate(MANY, 3, **options)
-    assert expected.methods == ["sums"] * 3
+    expected = estimate(MANY, 4, method="sums", **options)
     for data in given.values():
-        found = estimate(data, 3, **options)
-        assert found.methods == ["sums"] * 3
+        found = estimate(data, 4, **options)
+        assert found.methods == ["sums"] * 4
         np.testing.assert_allclose(found.values, expected.values, rtol=1e-11)
         np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-10)
 
@@ -201,8 +239,12 @@ def test_one_answer_for_all_containers(nothing_loaded, tmp_path, options):
         dict(groups=np.arange(3000) // 5),
     ],
 )
-def test_passes_over_a_file(nothing_loaded, tmp_path, monkeypatch, options, stderr):
-    "One for the values, one for the errors of rows, and some rows at even distances."
+@pytest.mark.parametrize("n_max", [3, 4])
+def test_passes_over_a_file(nothing_loaded, tmp_path, monkeypatch, options, stderr, n_max):
+    """One for the values, one for the errors of rows, and some rows at even distances.
+
+    Order four takes three, with errors or without: means, sums, and what needs sums.
+    """
     np.save(tmp_path / "a.npy", MANY)
     read, take = [], arrays._Files.take
 
@@ -213,9 +255,10 @@ def test_passes_over_a_file(nothing_loaded, tmp_path, monkeypatch, options, stde
 
     monkeypatch.setattr(arrays._Files, "take", counted)
     given = np.load(tmp_path / "a.npy", mmap_mode="r")
-    n_max = 2 if "groups" in options else 3
+    n_max = 2 if "groups" in options else n_max
     estimate(given, n_max, stderr=stderr, **options)
-    assert sum(read) <= 3000 * (1 + stderr) + 5 * 512
+    passes = 3 if n_max == 4 else 1 + stderr
+    assert sum(read) <= 3000 * passes + 5 * 512
 
 
 def test_what_some_rows_did_not_tell(nothing_loaded, tmp_path):

@@ -134,8 +134,10 @@ def _joined(graph, blocks, side, binary=False, held=None):
     powers = Counter()
     for i, number in enumerate(held):
         powers[blocks[i] if side == 0 else i] += number
-    edges, rows, _ = canonical(edges, ({i: i for i in powers}, {}), powers)
-    return edges, tuple(number for _, number in rows)
+    found = canonical([(i, k, (label, powers[i])) for i, k, label in edges])[0]
+    numbers = {i: number for i, _, (_, number) in found}
+    edges = tuple((i, k, label) for i, k, (label, _) in found)
+    return edges, tuple(numbers[i] for i in sorted(numbers))
 
 
 def _merged(pattern, p, q, kinds, features, grouped, binary, held):
@@ -240,19 +242,20 @@ def _partitions(kinds):
     return [p for p in every if len(set(zip(p, kinds))) == len(set(p))]
 
 
-def _vanishes(pattern, p):
-    "Whether a row has a single entry, without the weight of its unit."
+def _single_rows(pattern, p):
+    "Number of rows with a single entry, without the weight of their unit."
     entries, sized = Counter(), set()
     for i, _, label in pattern:
         entries[p[i]] += label.power if isinstance(label, Power) else 1
         sized |= {p[i]} if isinstance(label, Sized) else set()
-    return any(number == 1 and row not in sized for row, number in entries.items())
+    return sum(number == 1 and row not in sized for row, number in entries.items())
 
 
 @lru_cache(maxsize=256)
 def graph_terms(
     pattern,  # tuple of edges (row position, column position, label)
-    columns_sum_to_zero=False,  # leave out graphs in which a row has a single entry
+    columns_sum_to_zero=False,  # leave out graphs in which a row, but for one that is
+    # held, has a single entry
     features=(),  # pairs (label, kind of its columns); others are "features"
     grouped=(),  # the kinds whose distinct positions are of distinct units
     binary=False,  # whether an entry is either seen or missing, without weights
@@ -261,7 +264,7 @@ def graph_terms(
     "A sum over distinct positions as a combination of free sums."
     rows = set_partitions(1 + max(edge[0] for edge in pattern))
     if columns_sum_to_zero:
-        rows = [p for p in rows if not _vanishes(pattern, p)]
+        rows = [p for p in rows if _single_rows(pattern, p) <= held]
     terms, half = Counter(), Counter()
     for p in () if grouped else rows:  # rows first: many are the same then
         numbers = (1,) * len(p) if held else None
