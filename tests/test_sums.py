@@ -126,7 +126,7 @@ def test_values_columns_and_deletions(small, case, center):
 
 
 @pytest.mark.parametrize(
-    "case, center",
+    ("case", "center"),
     [
         ("plain", True),
         ("noise", True),

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import numpy as np
 
 from ..checks import ArgumentError
-from .arrays import namespace, to_numpy
+from .arrays import LOADED, namespace, to_numpy
 from spectral_moments.engine.reduction import (
     FAMILIES,
     RUNS,
@@ -42,7 +42,8 @@ LEAST, MOST = 1 * SPEED, 15 * SPEED  # what `auto` spends: within these limits
 PRODUCTS = 100  # as much as so many products of the matrix with its transpose
 ERRORS = 3.5  # what a value with its error costs, in values
 WIDEST = 8192  # columns up to which matrices of columns by columns are kept
-TALL = 8  # rows for each column from which sums over rows give order four
+TALL = 8  # rows for each column from which sums over rows give order four, and large
+# arrays are treated as files are
 KEPT, LARGEST = 512, 64  # rows and columns at random, and largest rows, for the errors
 PAIRS = 256  # views of random pairs of rows, at most
 CHEAP = SPEED / 64  # price of a view up to which the errors come from four of them
@@ -87,10 +88,11 @@ def every_cycle(
     "The family that sums all cycles: at once, or in pieces if not in memory or cheaper."
     P, Q, n_max = design.lengths["inputs"], design.widest, max(map(len, words))
     able = {name: n_max <= reach(design, name) for name in ("sums", "all_cycles")}
-    tall = P >= (TALL if n_max > 3 else 1) * Q
-    if not tall or Q > WIDEST or (P <= KEPT and design.in_memory):
+    tall, large = TALL * Q <= P, 8 * P * Q > LOADED
+    flat = P < Q or (n_max > 3 and not tall)
+    if flat or Q > WIDEST or (P <= KEPT and design.in_memory):
         able["sums"] = False
-    elif able["sums"] and not design.in_memory:
+    elif able["sums"] and (not design.in_memory or (tall and large)):
         return "sums"
     if "file" in design.backends:
         return None
