@@ -205,7 +205,8 @@ def data_notes(
     some = _sampled(Q)
     all_rows = source.backend == "numpy" and T * P * len(some) <= LOOKED
     numbers = np.arange(P) if all_rows else _sampled(P)
-    trials = to_numpy((source.held(numbers) + 0.0)[:, :, some])
+    held = source.held(numbers)
+    trials = to_numpy((held + 0.0)[:, :, some])
     x, known = _mean_trial(trials)
     if not known.any():
         return []
@@ -233,12 +234,12 @@ def data_notes(
             found = _order_notes(near, "rows", "if they follow each other in time")
         notes += found
     if _independent(columns, Q):
-        few = numbers[_sampled(len(numbers))]
-        x = x[np.isin(numbers, few)].T
+        few = _sampled(len(numbers))
+        x = x[few].T
         found = _alike_notes(x, seen[1], some, "columns")
         if not found:
             start = max(Q - SAMPLED, 0) // 2
-            near = to_numpy((source.held(few) + 0.0)[:, :, start : start + SAMPLED])
+            near = to_numpy((held[:, few] + 0.0)[:, :, start : start + SAMPLED])
             near = _mean_trial(near)[0].T
             found = _order_notes(near, "columns", "if neighbours measure the same")
         notes += found

@@ -7,8 +7,8 @@ __all__ = ['LARGEST', 'KEPT', 'row_units', 'split_graph', 'Kept', 'column_means'
            'has_high', 'graph_total', 'kept_noise', 'highest_order', 'row_plan', 'Slopes', 'Drawn', 'Shapes',
            'term_shapes', 'row_slopes', 'summed_slopes', 'wide_slopes', 'wide_columns', 'own_parts', 'leg_shares',
            'Use', 'Wide', 'Forms', 'row_forms', 'row_sums', 'row_shares', 'cut_rows', 'Piece', 'Work', 'near_means',
-           'origin_of', 'Look', 'piece_look', 'joined_looks', 'piece_sums', 'piece_shares', 'added_sums', 'Deletions',
-           'summed_means', 'Passes', 'row_means', 'moved_sums', 'row_pieces']
+           'origin_of', 'Look', 'piece_look', 'joined_looks', 'piece_sums', 'piece_shares', 'Gathering', 'added_sums',
+           'Deletions', 'summed_means', 'Passes', 'row_means', 'moved_sums', 'row_pieces']
 
 # %% ../../nbs/38_sums.ipynb #38500003
 import math
@@ -850,6 +850,12 @@ class Piece(NamedTuple):
     views: dict  # system -> `View` of these rows
     groups: np.ndarray = None  # the number of the group of each
 
+    @property
+    def numbers(self):
+        "The numbers of the rows."
+        run = isinstance(self.rows, slice)
+        return np.arange(self.rows.start, self.rows.stop) if run else self.rows
+
 
 class Work(NamedTuple):
     "What is asked of every piece."
@@ -926,9 +932,8 @@ def piece_look(
     "The first look at a piece."
     matrices = work.matrices(piece, blocks)
     sizes = sum((x**2).sum(1) for x in matrices.values())
-    rows = piece.rows
-    rows = np.arange(rows.start, rows.stop) if isinstance(rows, slice) else rows
-    return joined_looks([Look([matrices[x].sum(0) for x in work.means], sizes, rows)])
+    columns = [matrices[label].sum(0) for label in work.means]
+    return joined_looks([Look(columns, sizes, piece.numbers)])
 
 
 def joined_looks(
@@ -962,6 +967,32 @@ def piece_shares(
     if piece.groups is not None:
         rows = np.array([np.bincount(piece.groups, x) for x in rows.astype(float)])
     return rows, columns, totals
+
+
+class Gathering:
+    "A function of a piece, whose results add, that hands out some of the rows as well."
+
+    def __init__(
+        self,
+        function,  # of (`Work`, `Piece`, its rows of each system)
+        add,  # function of a list of its results
+        rows,  # sorted numbers of the rows
+    ):
+        self.function, self.results, self.rows = function, add, rows
+
+    def __call__(self, work, piece, *blocks):
+        numbers, found = piece.numbers, []
+        order = np.argsort(numbers, kind="stable")
+        mine = np.isin(self.rows, numbers)
+        place = order[np.searchsorted(numbers, self.rows[mine], sorter=order)]
+        for x in map(to_numpy, blocks):
+            found.append(np.zeros((len(x), len(self.rows), x.shape[2])))
+            found[-1][:, mine] = x[:, place]
+        return self.function(work, piece, *blocks), found
+
+    def add(self, parts):
+        "Results of several pieces together."
+        return self.results([x for x, _ in parts]), added_sums([rows for _, rows in parts])
 
 
 def added_sums(
@@ -1073,23 +1104,37 @@ def summed_means(
     def run(function, work, add=None):
         return map_parts(function, [*sources.values()], pieces, work, add, advance)
 
-    largest = ()
+    def run_once(function, work, add, wanted):  # a chunk is not made again for a row of it
+        if all(source.backend != "dask" for source in sources.values()):
+            return run(function, work, add)
+        given = Gathering(function, add, np.asarray(wanted))
+        found, rows = run(given, work, given.add)
+        for source, block in zip(sources.values(), rows):
+            source.known = given.rows, block
+        return found
+
+    P, largest = units["inputs"].size, ()
     if far:
-        look, P = run(piece_look, work, joined_looks), units["inputs"].size
+        look = run(piece_look, work, joined_looks)
         moved = zip(means.items(), look.columns)
         work = work._replace(means={k: (x + sums / P, 1) for (k, (x, _)), sums in moved})
         largest = look.rows
+    some = _some_rows(P, rng or np.random.default_rng(0), largest)
 
     @lru_cache
     def first(counts):
-        return run(piece_sums, work._replace(counts=counts), added_sums)
+        wanted = np.union1d(some[0], _some_rows(P, np.random.default_rng(0), ())[0])
+        return run_once(piece_sums, work._replace(counts=counts), added_sums, wanted)
 
     def second(work):
         return _placed(run(piece_shares, work), pieces, units["inputs"], work.forms)
 
     @lru_cache
     def kept(counts):
-        return _some_rows(systems, views, work._replace(counts=counts), rng, largest)
+        rows, each = some
+        piece = Piece(rows, {name: view.part(rows) for name, view in views.items()})
+        blocks = [source.held(rows) for source in sources.values()]
+        return work._replace(counts=counts).matrices(piece, blocks), each, rows
 
     passes = Passes(first, second, kept)
     return row_means(words, work, passes, spaces, units, replicates)
@@ -1313,16 +1358,11 @@ def _placed(found, pieces, of, forms):
     return rows, columns, totals
 
 
-def _some_rows(systems, views, work, rng, largest):
-    "Some rows, given ones and others at random: matrices, how many rows each stands for."
-    P = next(iter(systems.values())).source.shape[1]
-    rng = rng or np.random.default_rng(0)
+def _some_rows(P, rng, largest):
+    "Numbers of some rows, given ones and others at random, and what each stands for."
     others = rng.permutation(np.delete(np.arange(P), largest))[: KEPT - len(largest)]
     rows = np.concatenate([largest, others]).astype(int)
     each = np.full(len(rows), (P - len(largest)) / max(len(others), 1))
     each[: len(largest)] = 1.0
     order = np.argsort(rows)
-    rows, each = rows[order], each[order]
-    piece = Piece(rows, {name: view.part(rows) for name, view in views.items()})
-    blocks = [system.source.held(rows) for system in systems.values()]
-    return work.matrices(piece, blocks), each, rows
+    return rows[order], each[order]
