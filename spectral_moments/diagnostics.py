@@ -558,6 +558,12 @@ def neighbour_notes(
     return [note] if few else []
 
 # %% ../nbs/97_diagnostics.ipynb #5eab2809
+def _drawn_share(estimate):
+    "How much of the error is the noise of probes, at the usable order where it is most."
+    share = estimate.parts["probes"][estimate.usable] / estimate.stderr[estimate.usable]
+    return f", up to {np.nanmax(share):.0%} of it," if np.isfinite(share).any() else ""
+
+
 def diagnose(
     design: Design,  # what was measured, and what is known of it
     estimate,  # the `Estimate`
@@ -579,7 +585,8 @@ def diagnose(
     if automatic and "probes" in estimate.axes:
         notes.append(
             "the matrix is too large for exact sums within the budget; random probes were "
-            "used, and their noise is part of the error: method='blocks' is exact"
+            f"used, and their noise{_drawn_share(estimate)} is part of the error: "
+            "method='blocks' is exact"
         )
     values, stderr = estimate.values, estimate.stderr
     names = [str(len(w)) if single else " ".join(w) for w in estimate.words]
@@ -611,8 +618,8 @@ def diagnose(
             notes += [note] if note else []
             if note and kind == "inputs" and "kept rows" in axes:
                 notes.append(
-                    "order 3 takes one small part from rows kept at random; where few "
-                    "inputs make most of the error, its own error is too large: "
+                    "from order 3 on sums over rows leave out pairs of inputs in errors; "
+                    "where few inputs make most of the error, it is too large: "
                     "method='all_cycles' leaves out each input"
                 )
     return notes

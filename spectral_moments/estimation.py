@@ -27,6 +27,7 @@ from .engine.choice import carry_out, lost_words, plan
 from .engine.reduction import reduce
 from .engine.sources import NotSurveyed, Recording, open_source
 from .engine.sources import survey_source, with_kernel
+from .engine.sums import row_passes
 from .engine.systems import Design, System, open_design
 
 from spectral_moments.results import (
@@ -135,7 +136,7 @@ def _rows_to_read(design, way, stderr):
     "Rows times passes over them; None if it is not known beforehand."
     if {*way.names} != {"sums"} or design.counted or max(design.trials.values()) > 1:
         return None
-    return design.lengths["inputs"] * (2 if stderr else 1)
+    return design.lengths["inputs"] * row_passes(way.words, stderr)
 
 
 def _surveyed(design):

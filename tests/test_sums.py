@@ -328,6 +328,9 @@ def test_progress_in_rows(nothing_loaded, tmp_path, caplog, container, stderr):
         estimate(data, 3, **options)
         assert caplog.messages == [f"{3000 * (1 + stderr)} of {3000 * (1 + stderr)} rows"]
         caplog.clear()
+        estimate(data, 4, **options)
+        assert caplog.messages == ["9000 of 9000 rows"]
+        caplog.clear()
         if container == "file":
             estimate(data, 4, method="sketched", n_permutations=1, center=False, **options)
             (line,) = caplog.messages  # two passes, and a block to see where it lies
@@ -381,7 +384,7 @@ def test_a_dominant_row_is_noted_at_order_three():
     phi = MANY[:600].copy()
     phi[7] *= 30
     notes = " ".join(estimate(phi, 3, method="sums").notes)
-    assert "order 3 takes one small part from rows kept at random" in notes
+    assert "from order 3 on sums over rows leave out pairs of inputs" in notes
 
 
 @pytest.mark.filterwarnings("ignore")

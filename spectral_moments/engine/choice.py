@@ -220,18 +220,19 @@ def plan(
     return Plan(words, name, names, runs, walks)
 
 # %% ../../nbs/98_choice.ipynb #f50a0a1f
-ROUNDS, TOLERANCE = 16, 0.25  # most rounds of a sketch; its noise over the error: fine
+ROUNDS, TOLERANCE = 32, 0.1  # most rounds of a sketch; its noise over the error: fine
 LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
 NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero, not lost
 
 
 def _run(design, name, words, runs, errors, **options):
-    "One family; a sketch until its noise is well below errors."
+    "One family; a sketch until its noise is well below errors, at all usable orders."
     if FAMILIES[name].noisy and runs is None:
         runs = 1
         if errors is not None:
-            limit, runs = TOLERANCE * errors[: len(words)], ROUNDS
-            options["enough"] = lambda x: (axis_error(x.axes["probes"]) <= limit).all()
+            size, runs = errors[: len(words)], ROUNDS
+            small = lambda x: axis_error(x.axes["probes"]) <= TOLERANCE * size
+            options["enough"] = lambda x: (small(x) | ~(size < abs(x.values))).all()
     if FAMILIES[name].ordered:
         cheap = _price("increasing", design, words) <= CHEAP
         options["replicated"] = 4 if cheap else 1
