@@ -1088,9 +1088,10 @@ def summed_means(
     """Means over all cycles of words, from sums over rows.
 
     Memory: 60 strips of 2 MB, and 8 bytes times 6 G Q^2 + 4 W P for G matrices of sums (1,
-    4 and 13 up to order 2, 3 and 4), W words and P rows. Of a Dask array, too, a number for each row and word reaches the
-    client with the errors (8 GB for 10^9 rows and one word); give such an array `groups`
-    of rows, for instance one for each chunk, and it is one for each group.
+    4 and 13 up to order 2, 3 and 4), W words and P rows. Of a Dask array, too, a number
+    for each row and word reaches the client with the errors (8 GB for 10^9 rows and one
+    word); give such an array `groups` of rows, for instance one for each chunk, and it is
+    one for each group.
     """
     sources = {name: system.source for name, system in systems.items()}
     spaces = {name: system.space for name, system in systems.items()}
