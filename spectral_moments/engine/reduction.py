@@ -450,7 +450,11 @@ def average(
         axes = _axes(sums, design, views, paired)
         if noise is not None:
             kind = "probes" if family.noisy else "kept rows"
-            axes[kind] = Axis(normal_units(noise / (run + 1) ** 2))
+            drawing = noise / (run + 1) ** 2
+            if family.noisy and run:  # orders and pairs of rows were drawn too
+                spread = np.atleast_2d(np.cov(np.array(drawn).T)) / len(drawn)
+                drawing = spread if np.isfinite(spread).all() else drawing
+            axes[kind] = Axis(normal_units(drawing))
         values = total / xp.where(seen > 0, seen, math.nan)
         result = Reduced(values, axes, rounding)
         if advance and not (read and family.reads):  # which tells by itself
@@ -459,10 +463,6 @@ def average(
         least = max(least, ORDERS) if family.noisy else least
         if enough is not None and run + 1 >= least and enough(result):
             break
-    if family.noisy and len(drawn) > 1:  # orders and pairs of rows were drawn too
-        spread = np.atleast_2d(np.cov(np.array(drawn).T)) / len(drawn)
-        if np.isfinite(spread).all():
-            result.axes["probes"] = Axis(normal_units(spread))
     return result
 
 # %% ../../nbs/24_reduction.ipynb #775967d4
