@@ -358,14 +358,16 @@ def test_kept_rows_are_unbiased_and_tell_their_noise(monkeypatch):
     assert 0.6 < np.mean(noise) / np.var(found) < 4  # pairs count twice: at most
 
 
-def test_memory_is_strips_and_a_few_matrices(tmp_path):
+@pytest.mark.parametrize(("n_max", "matrices"), [(3, 4), (4, 13)])
+def test_memory_is_strips_and_a_few_matrices(tmp_path, n_max, matrices):
     data = np.memmap(tmp_path / "a", dtype="f4", shape=(200_000, 64), mode="w+")
     for start in range(0, 200_000, 20_000):
         data[start : start + 20_000] = RNG.standard_normal((20_000, 64))
     data.flush()
     given = np.memmap(tmp_path / "a", dtype="f4", shape=(200_000, 64), mode="r")
-    formula = 60 * 2**21 + 8 * (6 * 4 * 64**2 + 4 * 3 * 200_000)  # of `summed_means`
-    assert peak_memory(lambda: estimate(given, 3)) < formula
+    numbers = 6 * matrices * 64**2 + 4 * n_max * 200_000
+    formula = 60 * 2**21 + 8 * numbers  # of `summed_means`
+    assert peak_memory(lambda: estimate(given, n_max)) < formula
 
 
 def test_sum_of_results_in_a_tree(nothing_loaded):
