@@ -17,6 +17,9 @@ LIMITS = {  # order, options, whether with errors: products, flops alone in brac
     (2, "", True): 8,  # (2)
     (3, "", False): 13,  # (6)
     (3, "", True): 28,  # (11)
+    (4, "", False): 60,
+    (4, "", True): 90,
+    (4, "not centred", True): 60,
     (2, "population", True): 8,  # (2)
     (2, "groups", True): 30,
 }
@@ -24,16 +27,19 @@ LIMITS = {  # order, options, whether with errors: products, flops alone in brac
 
 def options_of(what):
     "Options of `estimate`."
-    known = {"population": dict(population=(None, Q)), "groups": None, "": {}}[what]
-    return dict(groups=np.arange(P) // 40) if known is None else known
+    return {
+        "": {},
+        "not centred": dict(center=False),
+        "population": dict(population=(None, Q)),
+        "groups": dict(groups=np.arange(P) // 40),
+    }[what]
 
 
 def against_rows(report, given):
     "The cost of a row of a file, of a quarter of the rows and of all: a straight line."
     for n_max in (2, 3, 4):
         parts = given[: P // 4], given
-        known = dict(stderr=False, n_permutations=1)
-        calls = [lambda x=x, n=n_max, o=known: sm.estimate(x, n, **o) for x in parts]
+        calls = [lambda x=x, n=n_max: sm.estimate(x, n, stderr=False) for x in parts]
         few, all_rows = in_turn(calls, 3)
         report.row(
             "estimate of a file, time of a row: of all rows over that of a quarter",

@@ -207,7 +207,8 @@ def data_notes(
     some = _sampled(Q)
     all_rows = source.backend == "numpy" and T * P * len(some) <= LOOKED
     numbers = np.arange(P) if all_rows else _sampled(P)
-    trials = to_numpy((source.held(numbers) + 0.0)[:, :, some])
+    held = source.held(numbers)
+    trials = to_numpy((held + 0.0)[:, :, some])
     x, known = _mean_trial(trials)
     if not known.any():
         return []
@@ -235,12 +236,12 @@ def data_notes(
             found = _order_notes(near, "rows", "if they follow each other in time")
         notes += found
     if _independent(columns, Q):
-        few = numbers[_sampled(len(numbers))]
-        x = x[np.isin(numbers, few)].T
+        few = _sampled(len(numbers))
+        x = x[few].T
         found = _alike_notes(x, seen[1], some, "columns")
         if not found:
             start = max(Q - SAMPLED, 0) // 2
-            near = to_numpy((source.held(few) + 0.0)[:, :, start : start + SAMPLED])
+            near = to_numpy((held[:, few] + 0.0)[:, :, start : start + SAMPLED])
             near = _mean_trial(near)[0].T
             found = _order_notes(near, "columns", "if neighbours measure the same")
         notes += found
@@ -561,6 +562,12 @@ def neighbour_notes(
     return [note] if few else []
 
 # %% ../nbs/97_diagnostics.ipynb #5eab2809
+def _drawn_share(estimate):
+    "How much of the error is the noise of probes, at the usable order where it is most."
+    share = estimate.parts["probes"][estimate.usable] / estimate.stderr[estimate.usable]
+    return f", up to {np.nanmax(share):.0%} of it," if np.isfinite(share).any() else ""
+
+
 def diagnose(
     design: Design,  # what was measured, and what is known of it
     estimate,  # the `Estimate`
@@ -582,7 +589,8 @@ def diagnose(
     if automatic and "probes" in estimate.axes:
         notes.append(
             "the matrix is too large for exact sums within the budget; random probes were "
-            "used, and their noise is part of the error: method='blocks' is exact"
+            f"used, and their noise{_drawn_share(estimate)} is part of the error: "
+            "method='blocks' is exact"
         )
     values, stderr = estimate.values, estimate.stderr
     names = [str(len(w)) if single else " ".join(w) for w in estimate.words]
@@ -614,8 +622,8 @@ def diagnose(
             notes += [note] if note else []
             if note and kind == "inputs" and "kept rows" in axes:
                 notes.append(
-                    "order 3 takes one small part from rows kept at random; where few "
-                    "inputs make most of the error, its own error is too large: "
+                    "from order 3 on sums over rows leave out pairs of inputs in errors; "
+                    "where few inputs make most of the error, it is too large: "
                     "method='all_cycles' leaves out each input"
                 )
     return notes

@@ -22,6 +22,7 @@ from spectral_moments.checks import (
 from .engine.choice import carry_out, plan
 from .engine.sources import NotSurveyed, Recording
 from .engine.sources import survey_source, with_kernel
+from .engine.sums import row_passes
 from .engine.systems import Design, open_design
 from .results import Estimate, answer, power_words
 
@@ -108,7 +109,7 @@ def measure(
         way = plan(design, words, method, n_permutations)
     rows, once = None, way.glances and not design.counted
     if once and not design.in_memory and max(design.trials.values()) == 1:
-        rows = design.lengths["inputs"] * (2 if stderr else 1)  # passes over all of them
+        rows = design.lengths["inputs"] * row_passes(way.words, stderr)
     with progress_bar(progress, rows, "view" if design.in_memory else "row") as bar:
         options = dict(stderr=stderr, rng=rng, n_jobs=n_jobs, advance=bar.update)
         try:

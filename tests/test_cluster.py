@@ -98,7 +98,32 @@ def test_an_array_larger_than_the_memory_of_the_workers(cluster):
     assert abs(found.values[0] - 1) < 5 * found.stderr[0]
 
 
+def test_order_four_on_a_cluster(cluster):
+    "One task for a chunk and a pass, a tree, and the numbers of memory."
+    phi = structured(3000, 20)
+    found = sm.estimate(da.from_array(phi, chunks=(250, 20)), 4)
+    expected = sm.estimate(phi, 4, method="sums")
+    assert found.methods == ["sums"] * 4
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
+    np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-8)
+
+
 # ------------------------------------------------------------------------ without one
+@pytest.mark.parametrize("n_max", [2, 3, 4])
+def test_passes_over_chunks(here, n_max, monkeypatch):
+    "Two, three at order four: rows for doubts and kept rows come along; and a glance."
+    chunks, made = 200, []
+    monkeypatch.setattr(arrays, "SMALLEST", 0)  # as they are
+
+    def counted(block):
+        made.append(len(block))
+        return block
+
+    phi = da.from_array(structured(20 * chunks, 20), chunks=(20, 20))
+    sm.estimate(phi.map_blocks(counted, meta=np.empty((0, 0))), n_max)
+    assert sum(made) / len(phi) < (2 if n_max < 4 else 3) + 0.4
+
+
 def test_tasks_and_what_comes_to_the_client(here, monkeypatch):
     "Three tasks for a chunk and a pass, a tree of sums, and results of the size of a sum."
     from dask.callbacks import Callback

@@ -407,7 +407,7 @@ def test_refused_data():
         ((1, 1000, 1000), 6, ["all_cycles"] * 4 + ["blocks"] * 2),
         ((1, 5000, 6000), 5, ["all_cycles"] + ["sketched"] * 4),
         ((1, 40, 20000), 2, ["all_cycles"] * 2),
-        ((1, 20000, 64), 4, ["sums"] * 3 + ["increasing"]),
+        ((1, 20000, 64), 4, ["sums"] * 4),
     ],
 )
 def test_choice_by_price(shape, n_max, names):

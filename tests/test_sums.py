@@ -109,7 +109,7 @@ def test_values_columns_and_deletions(small, case, center):
     "Values and columns as by all cycles; rows as if each were deleted."
     data, options = CASES[case]
     options = options | dict(center=center)
-    most = int(reduction.reach(open_design({"phi": data}, **options), "sums"))
+    most = min(3, int(reduction.reach(open_design({"phi": data}, **options), "sums")))
     found, expected = (estimate(data, most, method=m, **options) for m in METHODS)
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-10)
     exact = min(most, 2) if center else most  # orders without pairs of rows
@@ -123,6 +123,45 @@ def test_values_columns_and_deletions(small, case, center):
     if most < 3:
         with pytest.raises(ValueError, match="'sums' cannot give these orders"):
             estimate(data, most + 1, method="sums", **options)
+
+
+@pytest.mark.parametrize(
+    ("case", "center"),
+    [
+        ("plain", True),
+        ("noise", True),
+        ("plain", False),
+        ("noise", False),
+        ("trials", False),
+    ],
+)
+def test_order_four(small, case, center):
+    "All rows are kept, so all pairs of rows are there: values as by all cycles."
+    data, options = CASES[case]
+    one, two = (estimate(data, 4, method=m, center=center, **options) for m in METHODS)
+    np.testing.assert_allclose(one.values, two.values, rtol=1e-10)
+    values = estimate(data, 4, method="sums", center=center, stderr=False, **options).values
+    np.testing.assert_allclose(values, one.values, rtol=1e-12)
+
+
+HEAVY = RNG.standard_normal((600, 20)) @ RNG.standard_normal((20, 20))
+HEAVY *= np.arange(1, 21) ** -0.5  # where sums over distinct columns nearly cancel
+
+
+@pytest.mark.parametrize("center", [True, False])
+@pytest.mark.parametrize("data", [MANY[:600], HEAVY], ids=["alike", "unequal columns"])
+def test_errors_of_order_four(data, center):
+    "Rows as if each were deleted, columns as by all cycles; what is left out is stated."
+    found, expected, _ = deviations({"phi": data}, powers(4), center=center)
+    np.testing.assert_allclose(found[:2], expected[:2], atol=1e-9)
+    rest = np.sqrt(((found - expected) ** 2).sum(1) / (expected**2).sum(1))
+    assert rest[2] < (2e-3 if center else 1e-9)
+    assert rest[3] < 1e-2  # pairs of rows, and the noise of rows that are kept
+    one, two = (estimate(data, 4, method=m, center=center) for m in METHODS)
+    np.testing.assert_allclose(one.values[3], two.values[3], atol=1e-2 * two.stderr[3])
+    columns = (est.parts["features"][3] for est in (one, two))
+    np.testing.assert_allclose(*columns, rtol=1e-2)
+    assert one.parts["kept rows"][3] < 1e-2 * one.stderr[3]
 
 
 @pytest.mark.parametrize("trials", [0, 2])
@@ -182,11 +221,10 @@ def test_one_answer_for_all_containers(nothing_loaded, tmp_path, options):
         "file": np.load(tmp_path / "a.npy", mmap_mode="r"),
         "dask": da.from_array(MANY, chunks=(700, 20)),
     }
-    expected = estimate(MANY, 3, **options)
-    assert expected.methods == ["sums"] * 3
+    expected = estimate(MANY, 4, method="sums", **options)
     for data in given.values():
-        found = estimate(data, 3, **options)
-        assert found.methods == ["sums"] * 3
+        found = estimate(data, 4, **options)
+        assert found.methods == ["sums"] * 4
         np.testing.assert_allclose(found.values, expected.values, rtol=1e-11)
         np.testing.assert_allclose(found.stderr, expected.stderr, rtol=1e-10)
 
@@ -201,8 +239,12 @@ def test_one_answer_for_all_containers(nothing_loaded, tmp_path, options):
         dict(groups=np.arange(3000) // 5),
     ],
 )
-def test_passes_over_a_file(nothing_loaded, tmp_path, monkeypatch, options, stderr):
-    "One for the values, one for the errors of rows, and some rows at even distances."
+@pytest.mark.parametrize("n_max", [3, 4])
+def test_passes_over_a_file(nothing_loaded, tmp_path, monkeypatch, options, stderr, n_max):
+    """One for the values, one for the errors of rows, and some rows at even distances.
+
+    Order four takes three, with errors or without: means, sums, and what needs sums.
+    """
     np.save(tmp_path / "a.npy", MANY)
     read, take = [], arrays._Files.take
 
@@ -213,9 +255,10 @@ def test_passes_over_a_file(nothing_loaded, tmp_path, monkeypatch, options, stde
 
     monkeypatch.setattr(arrays._Files, "take", counted)
     given = np.load(tmp_path / "a.npy", mmap_mode="r")
-    n_max = 2 if "groups" in options else 3
+    n_max = 2 if "groups" in options else n_max
     estimate(given, n_max, stderr=stderr, **options)
-    assert sum(read) <= 3000 * (1 + stderr) + 5 * 512
+    passes = 3 if n_max == 4 else 1 + stderr
+    assert sum(read) <= 3000 * passes + 5 * 512
 
 
 def test_what_some_rows_did_not_tell(nothing_loaded, tmp_path):
@@ -285,6 +328,9 @@ def test_progress_in_rows(nothing_loaded, tmp_path, caplog, container, stderr):
         estimate(data, 3, **options)
         assert caplog.messages == [f"{3000 * (1 + stderr)} of {3000 * (1 + stderr)} rows"]
         caplog.clear()
+        estimate(data, 4, **options)
+        assert caplog.messages == ["9000 of 9000 rows"]
+        caplog.clear()
         if container == "file":
             estimate(data, 4, method="sketched", n_permutations=1, center=False, **options)
             (line,) = caplog.messages  # two passes, and a block to see where it lies
@@ -312,14 +358,16 @@ def test_kept_rows_are_unbiased_and_tell_their_noise(monkeypatch):
     assert 0.6 < np.mean(noise) / np.var(found) < 4  # pairs count twice: at most
 
 
-def test_memory_is_strips_and_a_few_matrices(tmp_path):
+@pytest.mark.parametrize(("n_max", "matrices"), [(3, 4), (4, 13)])
+def test_memory_is_strips_and_a_few_matrices(tmp_path, n_max, matrices):
     data = np.memmap(tmp_path / "a", dtype="f4", shape=(200_000, 64), mode="w+")
     for start in range(0, 200_000, 20_000):
         data[start : start + 20_000] = RNG.standard_normal((20_000, 64))
     data.flush()
     given = np.memmap(tmp_path / "a", dtype="f4", shape=(200_000, 64), mode="r")
-    formula = 60 * 2**21 + 8 * (6 * 4 * 64**2 + 4 * 3 * 200_000)  # of `summed_means`
-    assert peak_memory(lambda: estimate(given, 3)) < formula
+    numbers = 6 * matrices * 64**2 + 4 * n_max * 200_000
+    formula = 60 * 2**21 + 8 * numbers  # of `summed_means`
+    assert peak_memory(lambda: estimate(given, n_max)) < formula
 
 
 def test_sum_of_results_in_a_tree(nothing_loaded):
@@ -338,7 +386,7 @@ def test_a_dominant_row_is_noted_at_order_three():
     phi = MANY[:600].copy()
     phi[7] *= 30
     notes = " ".join(estimate(phi, 3, method="sums").notes)
-    assert "order 3 takes one small part from rows kept at random" in notes
+    assert "from order 3 on sums over rows leave out pairs of inputs" in notes
 
 
 @pytest.mark.filterwarnings("ignore")

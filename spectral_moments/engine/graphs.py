@@ -176,18 +176,19 @@ def _partitions(kinds):
     return [p for p in every if len(set(zip(p, kinds))) == len(set(p))]
 
 
-def _vanishes(pattern, p, powers):
-    "Whether a row has a single entry, without the weight of its unit."
+def _single_rows(pattern, p, powers):
+    "Number of rows with a single entry, without the weight of their unit."
     entries = Counter({p[i]: 2 for i, power in enumerate(powers) if power})
     for i, _, label in pattern:
         entries[p[i]] += label.power if isinstance(label, Power) else 1
-    return 1 in entries.values()
+    return sum(number == 1 for number in entries.values())
 
 
 @lru_cache(maxsize=256)
 def graph_terms(
     pattern,  # tuple of edges (row position, column position, label)
-    columns_sum_to_zero=False,  # leave out graphs in which a row has a single entry
+    columns_sum_to_zero=False,  # leave out graphs in which a row, but for one that is
+    # held, has a single entry
     features=(),  # pairs (label, kind of its columns); others are "features"
     grouped=(),  # the kinds whose distinct positions are of distinct units
     powers=(),  # of the size of the unit of each row, as a weight; empty: none
@@ -198,7 +199,7 @@ def graph_terms(
     number = 1 + max(edge[0] for edge in pattern)
     rows, half, merged, terms = set_partitions(number), Counter(), Counter(), Counter()
     if columns_sum_to_zero:
-        rows = [p for p in rows if not _vanishes(pattern, p, powers)]
+        rows = [p for p in rows if _single_rows(pattern, p, powers) <= held]
     weights = powers or (0,) * number
     marks = tuple((i, (power, 1)) for i, power in enumerate(weights))
     given = pattern, marks if powers or held else (), ()

@@ -285,6 +285,7 @@ class Source:
     def __post_init__(self):
         self.shape: tuple[int, int, int] = tuple(self.trials.shape)  # (T, P, Q)
         self.backend: str = backend(self.trials)  # numpy, torch, dask or file
+        self.known: tuple = (), None  # numbers of rows that were handed out, and the rows
 
     @property
     def shift(self) -> int:
@@ -302,8 +303,15 @@ class Source:
         return self._scaled(self._raw(rows))
 
     def held(self, rows):
-        "Some rows of all trials, computed if they were only planned."
-        return computed(self.take(rows))[0]
+        "Some rows of all trials, computed if they were only planned and are not known."
+        numbers, block = self.known
+        if len(numbers):
+            run = isinstance(rows, slice)
+            asked = np.arange(*rows.indices(self.shape[1])) if run else np.asarray(rows)
+            if np.isin(asked, numbers).all():
+                return block[:, np.searchsorted(numbers, asked)]
+        (found,) = computed(self.take(rows))
+        return found
 
     def part(self, axis, keep):
         "The same of some rows (axis 1) or columns (axis 2)."

@@ -424,7 +424,7 @@ def _kind(design):
 def _highest(layout, kind):
     "The highest order of a stream."
     columns = len(layout.grouped) > kind.grouped
-    return highest_order(layout.center, layout.counted, kind.grouped + columns)
+    return min(3, highest_order(layout.center, layout.counted, kind.grouped + columns))
 
 
 def _rescaled_design(design, exponent, gaps):
@@ -616,12 +616,12 @@ def _kept_shares(state, work, matrices, grouped):
             units = work.column_groups | {"inputs": number if grouped else None}
             mine = {label: x[members[part]] for label, x in matrices.items()}
             known = dict(features=work.layout.features, units=units)
-            rows, shares = row_shares(work.forms, mine, **known)
+            rows, shares, _ = row_shares(work.forms, mine, **known)
             for k, x in enumerate(np.asarray(rows, dtype=float)):
                 found[k, place] = np.bincount(number, x)
             for kind, x in shares.items():
                 columns[kind] = columns[kind] + weight * x
-    return found, columns
+    return found, columns, {}
 
 # %% ../../nbs/25_stream.ipynb #6548305a
 _FORMAT = "spectral_moments stream 4"
