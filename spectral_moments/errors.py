@@ -83,7 +83,7 @@ def normal_units(
 # %% ../nbs/52_errors.ipynb #878495ce
 def _is_normal(key):
     "Whether an axis, called by its name or by (call, name), is noise of known covariance."
-    return (key if isinstance(key, str) else key[-1]) in ("probes", "kept rows")
+    return (key if isinstance(key, str) else key[-1]) in ("probes", "kept rows", "draws")
 
 
 def error_shape(

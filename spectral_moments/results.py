@@ -354,7 +354,7 @@ class _Worded(Records):
             ways.setdefault(WAYS.get(method, method), []).append(n)
         if len(ways) > 1:
             ways = [f"{way} (up to order {max(n)})" for way, n in ways.items()]
-        sides = " and ".join(key for key in self.axes if key != "probes")
+        sides = " and ".join(key for key in self.axes if key not in ("probes", "draws"))
         errors = f"; standard errors by the jackknife over {sides}" if sides else ""
         said = (
             f"Spectral moments of orders 1 to {self.orders.max()} were estimated from {P} "

@@ -20,7 +20,7 @@ from spectral_moments.checks import (
     ArgumentError,
     check_flag,
 )
-from .diagnostics import above_one
+from .diagnostics import pair_notes
 from .engine.sources import Recording, scaled
 from .engine.stream import Batches
 from .engine.systems import open_design
@@ -144,7 +144,7 @@ class Alignment(_Pairs, Quantity):
     @property
     def notes(self):
         "What should not be trusted."
-        return [*self.estimate.notes, *above_one([self])]
+        return [*self.estimate.notes, *pair_notes([self])]
 
     @property
     def angle(self):
@@ -274,7 +274,7 @@ class Alignments(_Verdicts, Records):
     @property
     def notes(self):
         "What should not be trusted."
-        return [*self.estimate.notes, *above_one(map(self.__getitem__, self.pairs()))]
+        return [*self.estimate.notes, *pair_notes([self[pair] for pair in self.pairs()])]
 
     def __getitem__(self, pair):
         x, y = pair
