@@ -19,7 +19,7 @@ from scipy.special import bdtrc
 from .engine.arrays import to_numpy
 from .engine.systems import Design, Side
 from .engine.sources import Source
-from .errors import USABLE_ERROR, unit_count, unit_parts
+from .errors import USABLE_ERROR, carriers, unit_count, unit_parts
 
 # %% ../nbs/97_diagnostics.ipynb #d1040e18
 SAMPLED = 512  # rows and columns that are looked at
@@ -289,7 +289,7 @@ def design_notes(
     return notes
 
 # %% ../nbs/97_diagnostics.ipynb #28f148ee
-SMALL_PART = 0.1  # of the variance: what carries this part is of no concern
+SMALL_PART = 0.3  # of an error: what carries this part is of no concern
 ALIKE = 0.25  # squared correlation, beyond that of other columns, that is worth a note
 
 
@@ -345,15 +345,14 @@ def _few_inputs(found):
     "A doubt about alignments whose error is that of a few inputs."
     doubts = {}
     for q in found:
-        sides = {kind: unit_parts(axis)[0] for (_, kind), axis in q.axes.items()}
-        total = math.hypot(*(np.linalg.norm(parts) for parts in sides.values()))
-        if "inputs" not in sides or not 0 < total < math.inf:
+        part = q.parts.get("inputs", 0.0)
+        if not SMALL_PART * q.stderr < part < math.inf:
             continue
-        squares = (sides["inputs"] / total) ** 2
-        worth = squares.sum() ** 2 / max((squares**2).sum(), 1e-300)
-        if squares.sum() > SMALL_PART and worth < min(WORTH, len(squares) / WORTH_OF):
-            first = np.argsort(-squares, kind="stable")[: math.ceil(worth)]
-            doubts[q.names] = len(squares), worth, _named(first)
+        axis = next(axis for (_, kind), axis in q.axes.items() if kind == "inputs")
+        size, worth = abs(unit_parts(axis)[0]), carriers({"inputs": axis})[0]
+        if worth < min(WORTH, len(size) / WORTH_OF):
+            first = np.argsort(-size, kind="stable")[: math.ceil(worth)]
+            doubts[q.names] = len(size), worth, _named(first)
     if not doubts:
         return []
     names = ", ".join(f"{x} - {y}" for x, y in doubts)

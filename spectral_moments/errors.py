@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['LOG_SCALE', 'LEAST_DEGREES', 'USABLE_ERROR', 'SCALES', 'STEP', 'unit_count', 'unit_parts', 'axis_error',
-           'axes_covariance', 'normal_units', 'error_shape', 'quantiles', 'error_range', 'interval', 'usable', 'Scale',
-           'at_each', 'Replicated', 'replicate']
+           'axes_covariance', 'normal_units', 'error_shape', 'carriers', 'quantiles', 'error_range', 'interval',
+           'usable', 'Scale', 'at_each', 'Replicated', 'replicate']
 
 # %% ../nbs/52_errors.ipynb #eb485ee1
 import math
@@ -112,13 +112,24 @@ def error_shape(
 LOG_SCALE, LEAST_DEGREES = 1.5, 3  # largest relative error there; degrees of freedom
 
 
+def carriers(
+    axes: dict,  # name -> `Axis`, at least one
+):  # (words,)
+    "Effective number of the units that carry an error."
+    parts = np.concatenate([unit_parts(axis) for axis in axes.values()], axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = parts**2 / (parts**2).sum(axis=1, keepdims=True)
+        return 1 / (shares**2).sum(axis=1)
+
+
 def quantiles(
     level: float,  # nominal coverage, between 0 and 1
     acceleration=0.0,  # skewness of the errors, from `error_shape`
     degrees=np.inf,  # degrees of freedom of the standard errors, from `error_shape`
+    least=LEAST_DEGREES,  # degrees of freedom, at least
 ):  # (down, up): how many standard errors an interval reaches to either side
     "Quantiles of Student's law, bent by the acceleration."
-    t = stdtrit(np.clip(degrees, LEAST_DEGREES, 1e6), (1 + level) / 2)
+    t = stdtrit(np.clip(degrees, least, 1e6), (1 + level) / 2)
     return tuple(t / np.maximum(1 + sign * acceleration * t, 1 / 3) for sign in (1, -1))
 
 

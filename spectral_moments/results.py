@@ -260,13 +260,19 @@ class Quantity(_Compared):
             return math.nan
         return float(abs(self.scale.slope(self.at)) * self.error)
 
+    def _shape(self):
+        "Skewness of the error, degrees of freedom of its size, and these at least."
+        shape = (
+            [x[0] for x in errors.error_shape(self.axes)] if self.axes else (0, math.inf)
+        )
+        return *shape, errors.LEAST_DEGREES
+
     def interval(
         self,
         level: float = 0.95,  # nominal coverage
     ):  # (low, high); an end that the data do not tell is infinite
         "Interval, symmetric or nearly so on the scale, and mapped back."
-        shape = [x[0] for x in errors.error_shape(self.axes)] if self.axes else []
-        down, up = errors.quantiles(check_level(level), *shape)
+        down, up = errors.quantiles(check_level(level), *self._shape())
         low, high = self.at - down * self.error, self.at + up * self.error
         if self.scale.power >= 0:
             return float(self.scale.back(low)), float(self.scale.back(high))
@@ -278,11 +284,11 @@ class Quantity(_Compared):
         null: float = 0.0,  # the value that it may have
     ):  # float
         "Two-sided p-value, by Student's law on the scale."
-        degrees = errors.error_shape(self.axes)[1][0] if self.axes else math.inf
+        _, degrees, least = self._shape()
         off = abs(self.at - float(self.scale.to(null)))
         with np.errstate(all="ignore"):
             t = np.float64(off) / self.error if off else 0.0
-        return float(2 * stdtr(np.clip(degrees, errors.LEAST_DEGREES, 1e6), -t))
+        return float(2 * stdtr(np.clip(degrees, least, 1e6), -t))
 
 # %% ../nbs/92_results.ipynb #457a982b
 SCHEMA = 3  # of `Estimate.to_dict`

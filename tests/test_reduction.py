@@ -440,7 +440,7 @@ def test_deletions_of_few_counts_differ_by_rounding_alone(library, center):
         counts[0, 0] += 1
         known = dict(center=center, population=(9, None), noise="poisson")
         design = open_design({"phi": array(counts)}, **known)
-        size = np.mean(design.systems["phi"].source.sample() ** 2)
+        size = float((design.systems["phi"].source.sample() ** 2).mean())
         for kind, of in design.units.items():
             found = without_each(design, words, kind)
             for unit in range(of.count):

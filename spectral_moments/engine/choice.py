@@ -89,7 +89,7 @@ def _pairings(design, words):
     graphs, features = word_weights(words, apart.layout).graphs, apart.layout.features
     lengths = design.lengths | {"inputs": design.lengths["inputs"] // 2}
     price = plan_cost(graphs, lengths, features, OVERHEAD) * (1 + design.counted)
-    views = min(int(LEAST / price), PAIRS)
+    views = min(int(2 * LEAST / price), PAIRS)
     return views if views >= RUNS else 0
 
 
