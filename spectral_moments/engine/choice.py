@@ -66,10 +66,10 @@ def choose(
     others = len(words) - len(names)
     if not others or len(design.systems) > 1:
         return ["all_cycles"] * len(words) if others else names, views
-    if names != ["sums"] * len(names) or not names:
-        most = _pairings(design, words)
-        if most:
-            return ["all_cycles"] * len(words), most
+    beyond = len(words[len(names)]) > reach(design, "all_cycles")  # not only too dear
+    pairings = _pairings(design, words) if beyond and "sums" not in names else 0
+    if pairings:
+        return ["all_cycles"] * len(words), pairings
     rows = P // 2 if design.center else P
     price = {name: _price(name, design, words, inputs=rows) for name in walks}
     name, most = min(walks, key=price.get), budget  # the cheapest
