@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['NORMAL', 'LOG_SCALE', 'LEAST_DEGREES', 'USABLE_ERROR', 'SCALES', 'STEP', 'unit_count', 'unit_parts', 'axis_error',
-           'axes_covariance', 'normal_units', 'error_law', 'error_shape', 'bounded_degrees', 'quantiles', 'error_range',
-           'interval', 'usable', 'Scale', 'at_each', 'Replicated', 'replicate']
+           'axes_covariance', 'normal_units', 'error_law', 'error_shape', 'bounded_degrees', 'carriers', 'quantiles',
+           'error_range', 'interval', 'usable', 'Scale', 'at_each', 'Replicated', 'replicate']
 
 # %% ../nbs/52_errors.ipynb #eb485ee1
 import math
@@ -73,7 +73,7 @@ def normal_units(covariance: np.ndarray):  # deviations (words, 2 words)
     return np.concatenate([root, -root], axis=1)
 
 # %% ../nbs/52_errors.ipynb #878495ce
-NORMAL = ("probes", "kept rows")  # axes that are noise of a known covariance
+NORMAL = "probes", "kept rows", "draws"  # axes that are noise of a known covariance
 
 
 def error_law(axes: dict):  # (error, acceleration, degrees of freedom) of each word
@@ -109,14 +109,22 @@ def error_shape(axes: dict):  # (acceleration, degrees of freedom); 0, infinity:
 LOG_SCALE, LEAST_DEGREES = 1.5, 3  # largest relative error there; degrees of freedom
 
 
-def bounded_degrees(degrees):
-    "Degrees of freedom, at least `LEAST_DEGREES` and finite."
-    return np.minimum(np.maximum(degrees, LEAST_DEGREES), 1e6)
+def bounded_degrees(degrees, least=LEAST_DEGREES):
+    "Degrees of freedom, at least `least` and finite."
+    return np.minimum(np.maximum(degrees, least), 1e6)
 
 
-def quantiles(level: float, acceleration=0.0, degrees=np.inf):  # (down, up)
-    "Standard errors to either side, by Student's law, bent by the acceleration."
-    t = stdtrit(bounded_degrees(degrees), (1 + level) / 2)
+def carriers(axes: dict):  # (words,)
+    "Effective number of the units that carry an error."
+    parts = np.concatenate([unit_parts(axis) for axis in axes.values()], axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        shares = parts**2 / (parts**2).sum(axis=1, keepdims=True)
+        return 1 / (shares**2).sum(axis=1)
+
+
+def quantiles(level: float, acceleration=0.0, degrees=np.inf, least=LEAST_DEGREES):
+    "Standard errors down and up, by Student's law, bent by the acceleration."
+    t = stdtrit(bounded_degrees(degrees, least), (1 + level) / 2)
     return tuple(t / np.maximum(1 + sign * acceleration * t, 1 / 3) for sign in (1, -1))
 
 

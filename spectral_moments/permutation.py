@@ -143,10 +143,10 @@ def gram_weights(
     return np.where(same, 0.0, K.T / pairs - once / triples + none / fours)
 
 # %% ../nbs/40_permutation.ipynb #d1a00012
-def _grams(data, rng):
+def _grams(data):
     "Gram matrices of all systems for each split of the trials, (splits, P, P)."
     counts = {system.source.shape[0] for system in data.systems.values()}
-    splits = {T: trial_splits(T, rng) for T in counts}
+    splits = {T: trial_splits(T) for T in counts}
     count, found = max(map(len, splits.values())), {}
     for name, system in data.systems.items():
         x = to_numpy(system.source.held(slice(None))).astype(float)
@@ -258,7 +258,7 @@ def permutation_test(
         )
     count = check_count(n_permutations, "n_permutations", least=19)
     rng, units = check_random_state(random_state), data.units
-    classes, grams = _classes(units, within), _grams(data, rng)
+    classes, grams = _classes(units, within), _grams(data)
     weights = {x: np.array([gram_weights(K, units) for K in grams[x]]) for x, _ in pairs}
     moving = sorted({y for _, y in pairs})  # with `of` that one, else all but the first
     every = math.prod(math.factorial(len(rows)) for rows in classes)

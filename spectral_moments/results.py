@@ -245,10 +245,14 @@ class Quantity(_Said):
             return math.nan
         return float(abs(self.scale.slope(self.at)) * self.error)
 
+    def _shape(self):
+        "Skewness of the error, degrees of freedom of its size, and these at least."
+        return *self._law[1:], errors.LEAST_DEGREES
+
     def interval(self, level: float = 0.95):  # nominal coverage -> (low, high)
         "Interval, nearly symmetric on the scale; infinite where the data tell no end."
-        error, *shape = self._law
-        down, up = errors.quantiles(check_level(level), *shape)
+        error = self._law[0]
+        down, up = errors.quantiles(check_level(level), *self._shape())
         low, high = self.at - down * error, self.at + up * error
         if self.scale.power >= 0:
             return float(self.scale.back(low)), float(self.scale.back(high))
@@ -257,11 +261,11 @@ class Quantity(_Said):
 
     def p_value(self, null: float = 0.0) -> float:  # the value that it may have
         "Two-sided p-value, by Student's law on the scale."
-        error, _, degrees = self._law
+        error, (_, degrees, least) = self._law[0], self._shape()
         off = abs(self.at - float(self.scale.to(null)))
         with np.errstate(all="ignore"):
             t = np.float64(off) / error if off else 0.0
-        return float(2 * stdtr(errors.bounded_degrees(degrees), -t))
+        return float(2 * stdtr(errors.bounded_degrees(degrees, least), -t))
 
 # %% ../nbs/92_results.ipynb #457a982b
 SCHEMA = 3  # of `Estimate.to_dict`
@@ -319,7 +323,7 @@ class _Worded(Records):
             ways.setdefault(way_of(method), []).append(n)
         if len(ways) > 1:
             ways = [f"{way} (up to order {max(n)})" for way, n in ways.items()]
-        sides = " and ".join(key for key in self.axes if key != "probes")
+        sides = " and ".join(key for key in self.axes if key not in ("probes", "draws"))
         errors = f"; standard errors by the jackknife over {sides}" if sides else ""
         said = (
             f"Spectral moments of orders 1 to {self.orders.max()} were estimated from {P} "

@@ -32,6 +32,12 @@ CHANGED = [
         {"values"},
         "beyond order 4: more pairs of inputs",
     ),
+    ("5 trials", EVERYTHING, "more than four trials: two splits that cross, no draw"),
+    (
+        "^estimate auto .* n[56]",
+        {"values", *ERRORS, *COLUMNS},
+        "random orders and pairs until they agree, and their noise is in the error",
+    ),
     ("^estimate groups auto", EVERYTHING, "all cycles know groups, before: blocks"),
     ("sketched|lazy", {"low95", "high95"}, "errors of a sample know their skewness"),
     (

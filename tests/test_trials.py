@@ -46,11 +46,11 @@ def test_invariances(T):
         np.testing.assert_allclose(estimator(trials[order], 4), value, rtol=1e-9)
 
 
-def test_many_trials_use_random_splits():
-    trials = normal((7, 6, 5), 7) + 1
-    one, two, other = (sm.increasing(trials, 2, random_state=s) for s in (1, 1, 2))
-    np.testing.assert_array_equal(one, two)
-    assert abs(one - other).max() > 0
+def test_splits_of_many_trials_are_no_draw():
+    "Where nothing else is drawn, no seed moves the answer."
+    trials = normal((7, 30, 12), 7) + normal((30, 12), 8)
+    one, other = (sm.estimate(trials, 2, random_state=s).values for s in (1, 2))
+    np.testing.assert_array_equal(one, other)
 
 
 @pytest.mark.parametrize(

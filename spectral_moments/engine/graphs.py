@@ -755,7 +755,9 @@ def means_without(pairs, words, kind, *, layout, units):
     sizes, found = np.bincount(label), np.full((len(words), of.count), np.nan)
     options = dict(features=layout.features)
     options["units"] = {kind: each.groups for kind, each in units.items()}
-    room = max(1, STACK // max(math.prod(x.shape) for x in given.values()))
+    made = [math.prod(x.shape) for x in given.values()]
+    made += [units[kind].size ** 2 for kind in layout.grouped]  # which are in one unit
+    room = max(1, STACK // max(made))
     for size in set(sizes.tolist()):
         means = _means(terms, units | {kind: of.without(size)})
         alike = np.flatnonzero(sizes == size)

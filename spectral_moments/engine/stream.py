@@ -241,8 +241,7 @@ class Batches:
 
     def splits(self, kind):
         "For each way to split the trials a dict: number of trials -> halves."
-        rng = np.random.default_rng(self.random_state)
-        found = {T: trial_splits(T, rng) for T in sorted({T for T, _ in kind.shapes})}
+        found = {T: trial_splits(T) for T in {T for T, _ in kind.shapes}}
         number = max(map(len, found.values()))
         return [{T: x[k % len(x)] for T, x in found.items()} for k in range(number)]
 

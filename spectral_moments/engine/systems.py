@@ -8,7 +8,7 @@ __all__ = ['OPTIONS', 'Side', 'System', 'Design', 'check_noise', 'open_design']
 # %% ../../nbs/41_systems.ipynb #32bcffa1
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -126,6 +126,15 @@ class Design:
         "Root of the share of a population that was not measured."
         size = self.population.get(kind)
         return math.sqrt(1 - self.lengths[kind] / size) if size else 1.0
+
+    def with_trials(self, trials, **known):
+        "The same with other trials: a function of a name and of trials as handed out."
+        systems = {}
+        for name, system in self.systems.items():
+            x = trials(name, system.source.take(slice(None)))
+            source = replace(system.source, trials=x, exponent=0, **known)
+            systems[name] = system._replace(source=source)
+        return replace(self, systems=systems)
 
     def part(self, kind, keep):
         "The same of some of the rows, or of the columns of one kind."
