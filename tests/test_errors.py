@@ -430,3 +430,22 @@ def test_refused():
             call(95)
     with pytest.raises(ValueError, match="scale = 'cube' is not one of identity"):
         est.derive(lambda m: m[0], "cube")
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("center", [True, False])
+def test_units_of_a_finite_population_meet_themselves_once(center, axis):
+    "More units than are left out literally, of unequal size, half of them seen."
+    size, rng = 110, np.random.default_rng(5 + axis)
+    shape = (size, 1) if axis == 0 else (1, size)
+    phi = Linear(15).sample(*((size, 90) if axis == 0 else (90, size)), random_state=rng)
+    phi = phi * np.exp(0.8 * rng.standard_normal(shape)) + 0.3
+    population = (2 * size, None) if axis == 0 else (None, 2 * size)
+    options = dict(center=center, population=population)
+    est = centred_estimate(phi, 3, **options)
+    told = axis_error(est.axes[["inputs", "features"][axis]])
+    less = (np.delete(phi, unit, axis) for unit in range(size))
+    less = [centred_estimate(x, 3, stderr=False, **options).values for x in less]
+    literal = np.sqrt((1 - 1 / 2) * (size - 1) * np.var(less, axis=0))
+    np.testing.assert_allclose(told[:2], literal[:2], rtol=0.015)
+    assert 1 <= told[2] / literal[2] < 1.2  # of order 3 the mean over units is exact

@@ -693,7 +693,11 @@ def means_from_sums(
         count, sizes = _combined(means, counted.totals)
         count = np.where(np.array(count) > FEWEST * sizes, count, np.nan).astype(float)
     weights = terms.words @ np.nan_to_num(means / count[:, None])
-    found = total(weights if replicates else ())
+    visits = {kind: _visits(words, spaces, kind) for kind in units}
+    finite = [kind for kind, size in layout.population if units[kind].size < size]
+    once = {} if layout.counted else {k: _met_once(terms, k, visits[k]) for k in finite}
+    seeds = [weights, *(x @ np.nan_to_num(means / count[:, None]) for x in once.values())]
+    found = total(np.concatenate(seeds) if replicates else ())
     values, sizes = _combined(weights, found.totals)
     known = ~np.isnan(np.where(terms.words != 0, count, 0).sum(1))
     if backend(found.totals[0]) == "torch":  # with a gradient
@@ -711,17 +715,34 @@ def means_from_sums(
         counted = total(seeds, counts=True)
     without = {}
     for kind, of in units.items():
-        letters = ([kind in ("inputs", spaces[s]) for s in word] for word in words)
-        visits = np.array([[float(sum(mine))] for mine in letters])
-        share, expected = _shares(terms, kind, of, visits, each, count, counted)
-        lost = visits + (layout.center and kind == "inputs")  # a mean takes a second row
-        rest = (1 - share) * (of.count - lost) / np.maximum(of.count - visits, 1)
+        mine, first = (
+            visits[kind],
+            len(words) * (1 + [*once].index(kind) if kind in once else 0),
+        )
+        here = terms._replace(words=once.get(kind, terms.words))
+        share, expected = _shares(here, kind, of, mine, each, count, counted)
+        lost = mine + (layout.center and kind == "inputs")  # a mean takes a second row
+        rest = (1 - share) * (of.count - lost) / np.maximum(of.count - mine, 1)
         rest = np.where(rest > FEWEST, rest, np.nan)
-        each_unit = values[:, None] - (_through(found, kind, of) - expected) / rest
-        without[kind] = np.where(visits == 0, values[:, None], each_unit)
-    return result._replace(without=without, noise=found.noise)
+        through = _through(found, kind, of)[first : first + len(words)]
+        each_unit = values[:, None] - (through - expected) / rest
+        without[kind] = np.where(mine == 0, values[:, None], each_unit)
+    noise = found.noise if found.noise is None else found.noise[: len(words), : len(words)]
+    return result._replace(without=without, noise=noise)
 
 # %% ../../nbs/46_graphs.ipynb #6f2f0131
+def _visits(words, spaces, kind):
+    "How often each word visits units of one kind, as a column."
+    letters = ([kind in ("inputs", spaces[s]) for s in word] for word in words)
+    return np.array([[float(sum(mine))] for mine in letters])
+
+
+def _met_once(terms, kind, visits):
+    "Weights in which a unit of a finite population that meets itself counts once."
+    positions = np.array([term.get(kind, 0) for term in terms.positions])
+    return terms.words * np.minimum(positions / np.maximum(visits, 1), 1)
+
+
 def _through(found, kind, of):
     "Sums over the cycles through each unit: each passes by two entries of it."
     shares = [np.asarray(share[kind], dtype=float) for share in found.shares]
