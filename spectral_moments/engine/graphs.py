@@ -694,7 +694,7 @@ def means_from_sums(
         count = np.where(np.array(count) > FEWEST * sizes, count, np.nan).astype(float)
     weights = terms.words @ np.nan_to_num(means / count[:, None])
     visits = {kind: _visits(words, spaces, kind) for kind in units}
-    finite = [kind for kind, size in layout.population if units[kind].size < size]
+    finite = [kind for kind, size in layout.population if units[kind].size < (size or 0)]
     once = {} if layout.counted else {k: _met_once(terms, k, visits[k]) for k in finite}
     seeds = [weights, *(x @ np.nan_to_num(means / count[:, None]) for x in once.values())]
     found = total(np.concatenate(seeds) if replicates else ())
