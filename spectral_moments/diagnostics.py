@@ -654,8 +654,10 @@ def diagnose(
     mine = [label for label, good in zip(labels, own) if good]
     notes += moment_notes(mine, values[own], stderr[own], estimate.usable[own])
     if "draws" in estimate.axes:
-        usable = zip(labels, estimate.parts["draws"] / stderr, estimate.usable)
-        notes += drawn_notes({label: part for label, part, good in usable if good})
+        known = estimate.usable & (stderr > 0)
+        parts = zip(labels, estimate.parts["draws"], stderr, known)
+        moved = {label: part / error for label, part, error, good in parts if good}
+        notes += drawn_notes(moved)
     sides, axes = design.sides, estimate.axes
     what = {k: k if s.groups is None else f"groups of {k}" for k, s in sides.items()}
     if single:

@@ -220,3 +220,10 @@ def test_weights_that_are_far_from_even():
     far = np.exp(1.5 * rng.standard_normal(80))
     (note,) = said(far)
     assert "come out too low" in note and f"(numbers {far.argmax()}, " in note
+
+
+def test_draws_of_what_has_no_error():
+    "Nothing but zeros through random orders: no number is divided by an error of zero."
+    with np.errstate(all="raise"):
+        est = estimate(np.zeros((12, 11)), 6, center=False)
+    assert "draws" in est.axes and not est.stderr.any()
