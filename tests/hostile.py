@@ -204,7 +204,9 @@ class Watch:
                 asked = {len(word) for word in ask.words}  # others come by another way
                 told = enumerate(exact or (), 1)
                 exact = exact and [x if n in asked else None for n, x in told]
-                self.seen.append((name, source.backend, source.exponent, exact))
+                self.seen.append(
+                    (name, source.backend, source.exponent, exact, source.gaps)
+                )
             return found
 
         return watched
@@ -214,7 +216,8 @@ class Watch:
         seen = [s for s in self.seen if s[:2] == (name, place)]
         known = [s[3][n - 1] for s in seen if s[3] and len(s[3]) >= n]
         known = [Fraction(x) for x in known if x is not None]
-        if not known:
+        filled = len({s[4] for s in seen}) > 1  # only what gaps change was drawn
+        if not known or filled:
             return None
         return sum(known) / len(known) * Fraction(4) ** (n * seen[0][2])
 
