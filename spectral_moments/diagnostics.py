@@ -357,13 +357,14 @@ def _few_inputs(found):
         size, worth = abs(unit_parts(axis)[0]), carriers({"inputs": axis})[0]
         if worth < min(WORTH, len(size) / WORTH_OF):
             first = np.argsort(-size, kind="stable")[: math.ceil(worth)]
-            doubts[q.names] = len(size), worth, _named(first)
+            what = "inputs" if len(size) == q.estimate.shape[1] else "groups of inputs"
+            doubts[q.names] = f"{len(size)} {what}", worth, _named(first)
     if not doubts:
         return []
     names = ", ".join(f"{x} - {y}" for x, y in doubts)
     count, worth, which = min(doubts.values(), key=lambda doubt: doubt[1])
     return [
-        f"{names}: the error rests on the worth of {worth:.1f} of {count} inputs (numbers "
+        f"{names}: the error rests on the worth of {worth:.1f} of {count} (numbers "
         f"{which}): others like them may be missing, and the interval is too short then; "
         "look at these"
     ]
@@ -614,7 +615,8 @@ def neighbour_notes(
 # %% ../nbs/97_diagnostics.ipynb #5eab2809
 def _drawn_share(estimate):
     "How much of the error is the noise of probes, at the usable order where it is most."
-    share = estimate.parts["probes"][estimate.usable] / estimate.stderr[estimate.usable]
+    known = estimate.usable & (estimate.stderr > 0)
+    share = estimate.parts["probes"][known] / estimate.stderr[known]
     return f", up to {np.nanmax(share):.0%} of it," if np.isfinite(share).any() else ""
 
 

@@ -9,7 +9,9 @@ from conftest import normal
 import spectral_moments as sm
 from spectral_moments.diagnostics import drawn_notes
 from spectral_moments.engine.graphs import word_means
+from spectral_moments.engine.reduction import Axis, _spread
 from spectral_moments.engine.sources import View, open_source
+from spectral_moments.errors import axis_error
 
 P, Q = 36, 16
 ROWS, COLUMNS = np.arange(P) // 3, np.arange(Q) // 2
@@ -127,3 +129,16 @@ def test_groups_of_columns_at_order_four():
     truth = centred_fourth(x, x[:, :, None] * x[:, None, :], columns, 8)
     found = sm.estimate(x, 4, method="all_cycles", column_groups=groups, stderr=False)
     assert found.values[3] == pytest.approx(truth, rel=1e-9)
+
+
+def test_draws_that_are_not_known_do_not_count():
+    drawn = np.random.default_rng(0).normal(size=(32, 1))
+    drawn[8:] = np.nan
+    expected = drawn[:8].std(ddof=1) / np.sqrt(8)
+    np.testing.assert_allclose(axis_error(Axis(_spread(drawn))), expected, rtol=1e-12)
+
+
+def test_noise_of_a_known_law_is_not_paired():
+    "The difference of two counts is no count: order 5 does not come from pairs of rows."
+    counts = np.random.default_rng(0).poisson(3, (30, 20))
+    assert sm.estimate(counts, 5, noise="poisson").methods[-1] == "increasing"

@@ -81,7 +81,8 @@ def choose(design: Design, words: tuple, *, walks: list) -> tuple:
 def _pairings(design, words):
     "How many views of all cycles over random pairs of rows can be paid for; 0: too few."
     apart = replace(design, center=False)
-    if not design.center or len(words[-1]) > reach(apart, "all_cycles"):
+    no_pairs = design.rows.population or design.noisy  # a pair is something else
+    if not design.center or no_pairs or len(words[-1]) > reach(apart, "all_cycles"):
         return 0
     graphs, features = word_weights(words, apart.layout).graphs, apart.layout.features
     lengths = design.lengths | {"inputs": design.lengths["inputs"] // 2}
@@ -214,8 +215,8 @@ def plan(
     if reads and max(map(len, words)) > reach(design, name):
         raise ArgumentError(
             "method",
-            f"method = {name!r} cannot give these orders with groups, gaps, weights or a "
-            "population in trials; use 'auto', or lower n_max",
+            f"method = {name!r} cannot give these orders with groups, gaps, weights, "
+            "trials, a population of inputs or several systems; use 'auto', or lower n_max",
         )
     walks = [
         name

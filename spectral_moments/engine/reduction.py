@@ -507,11 +507,12 @@ def average(
 
 def _spread(drawn):
     "Values of several draws, as an axis that gives their mean its standard error."
-    x, draws = np.array(drawn, dtype=float), len(drawn)
+    x = np.array(drawn, dtype=float)
     known = np.isfinite(x)
-    x = np.where(known, x, 0.0)
-    x = np.where(known, x - x.sum(0) / np.maximum(known.sum(0), 1), 0.0)
-    return normal_units(x.T @ x / (draws * (draws - 1)))
+    count, x = known.sum(0), np.where(known, x, 0.0)
+    x = np.where(known, x - x.sum(0) / np.maximum(count, 1), 0.0)
+    x = x / np.sqrt(np.maximum(count * (count - 1.0), 1.0))
+    return normal_units(x.T @ x)
 
 
 def _difference(found, other):
