@@ -450,7 +450,8 @@ def drawn_notes(
     return [
         f"{', '.join(moved)}: means over random orders or pairs of rows, more than there "
         f"was time for; another random_state moves them by up to {max(moved.values()):.0%} "
-        "of their errors, which hold this; a larger n_permutations by less"
+        "of their errors, which hold this; a larger n_permutations by less, but its "
+        "errors leave the draws out"
     ]
 
 # %% ../nbs/97_diagnostics.ipynb #6f3375ea

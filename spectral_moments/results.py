@@ -508,7 +508,7 @@ class Estimate(_Forecasting):
     "Estimated spectral moments with what leaving out each unit does to them."
 
     values: np.ndarray  # estimates, one for each word
-    axes: dict  # name -> `Axis`: "inputs", "features", "probes"; empty: no errors
+    axes: dict  # name -> `Axis`: "inputs", "features", "trials", "draws", ...; empty: none
     words: list  # tuples of names of systems; m(n) is ("phi",) * n
     shapes: dict  # system -> (T, P, Q): trials, inputs, features
     methods: list  # the method that gave each word

@@ -250,7 +250,8 @@ REFUSED = {  # call: what is said
     "phi.npy small.npy --trials": "different shapes",
     "small.npy --n-max 6": "small.npy: --n-max = 6 exceeds",
     "phi.npy --method best": "method = 'best'",
-    "phi.npy --population 5 inf": "phi.npy: --population of inputs = 5 is smaller",
+    "phi.npy --population 5 inf": "phi.npy: --population of inputs = 5 is smaller than "
+    "the 20",
     "phi.npy --groups five.txt": ": --groups has shape (25,); it must hold 20 labels",
     "phi.npy --column-groups g.txt": ": --column-groups has shape (20,); it must hold 25",
     "phi.npy --groups bytes.txt": "bytes.txt: the groups",

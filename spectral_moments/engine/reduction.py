@@ -391,7 +391,7 @@ class Reduced(NamedTuple):
     "Averages over views, in the units of the sources."
 
     values: np.ndarray  # (words,)
-    axes: dict = {}  # name -> `Axis`: the kinds of units, "probes"; empty: no errors asked
+    axes: dict = {}  # name -> `Axis`: units, "probes", "draws", "kept rows"; or none
     rounding: np.ndarray = None  # bound on the rounding error
 
 
