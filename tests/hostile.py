@@ -861,8 +861,9 @@ def option_call(seed, folder):
 
 # --- doors x options ----------------------------------------------------------------------
 
+COMMANDS = ("command line", "--stream", "align")
 PLACES = ("estimate", "alignment", "alignments", "Stream", "AlignmentStream", "shards",
-          "file", "Dask", "torch", "watch", "command line")  # fmt: skip
+          "file", "Dask", "torch", "watch", *COMMANDS)  # fmt: skip
 ASKED = ("centred", "groups", "column groups", "population", "weights", "gaps", "trials",
          "noise")  # fmt: skip
 
@@ -972,17 +973,17 @@ def open_door(place, small, folder, seed):
         stream = sm.AlignmentStream(**both)
         return stream.update(small.systems, **batch).estimate().estimate.values
     if place == "Stream":
-        groups = one.pop("groups", None)
-        one["population"] = one.get("population", [None])[-1]
+        beside = {k: one.pop(k) for k in ("groups", "row_weights") if k in one}
         stream = sm.Stream(5, 2, **one)
         for rows in (slice(0, 4), slice(4, 8)):
-            some = {} if groups is None else dict(groups=groups[rows])
+            some = {name: x[rows] for name, x in beside.items()}
             stream.update(phi[..., rows, :], **some)
         return stream.estimate().values
     if place == "watch":
         return watched(phi, one)
-    if place == "command line":
-        return commanded(phi, one, folder)
+    if place in COMMANDS:
+        both = small.options("a", "b") | dict(random_state=seed)
+        return commanded(place, small.systems, both if place == "align" else one, folder)
     if place == "file":
         np.save(folder / "phi.npy", phi)
         phi = np.load(folder / "phi.npy", mmap_mode="r")
@@ -1008,26 +1009,33 @@ def watched(phi, options):
     return seen.estimates(law=True)["0"].values
 
 
-def commanded(phi, options, folder):
-    "The moments that the command prints."
+def commanded(place, systems, options, folder):
+    "The moments that a command prints; of two systems their alignment."
     from spectral_moments.io.command_line import OPTIONS, main
 
-    np.save(folder / "phi.npy", phi)
-    call = ["estimate", str(folder / "phi.npy"), "--n-max", "2", "--json"]
-    call += ["--trials"] if phi.ndim == 3 else []
+    trials = any(x.ndim == 3 for x in systems.values())
+    for name, x in systems.items():
+        np.save(folder / f"{name}.npy", x)
+    files = [str(folder / f"{name}.npy") for name in systems]
+    call = ["align", *files] if place == "align" else ["estimate", files[0], "--n-max", "2"]
+    call += ["--json", *(["--trials"] if trials else []), *(["--stream"] * ("--" in place))]
     call += ["--center" if options.pop("center") else "--no-center"]
     for name, value in options.items():
         flag, about = OPTIONS[name]
+        values = [*value] if isinstance(value, tuple) else [value]
+        values = [y for x in values for y in (x.values() if isinstance(x, dict) else [x])]
         if about.get("metavar") == "FILE":
-            np.save(folder / f"{name}.npy", value)
-            value = folder / f"{name}.npy"
-        call += [flag, *map(str, value if isinstance(value, tuple) else [value])]
+            for k, x in enumerate(values):
+                np.save(folder / f"{name}{k}.npy", x)
+            values = [folder / f"{name}{k}.npy" for k in range(len(values))]
+        call += [flag, *map(str, values[:1] if name == "noise" else values)]
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(call)
     if code:
         raise ValueError(err.getvalue().strip())
-    return json.loads(out.getvalue())["values"]
+    found = json.loads(out.getvalue())
+    return [*found["traces"].values()] if place == "align" else found["values"]
 
 
 def try_cell(place, asked, folder):
@@ -1035,8 +1043,8 @@ def try_cell(place, asked, folder):
     import spectral_moments as sm
     from spectral_moments.engine import arrays
 
-    two, said = place in ("alignment", "alignments", "AlignmentStream"), set()
-    small = Small(asked, None if place == "Stream" else 11)  # a stream: of features only
+    two, said = place in ("alignment", "alignments", "AlignmentStream", "align"), set()
+    small = Small(asked)
     expected = traces(small) if two else powers(small)
     before = arrays.LOADED
     try:
