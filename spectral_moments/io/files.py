@@ -138,7 +138,9 @@ def shards(
     dtype = np.result_type(*(x.dtype for x in parts))
 
     def read(rows):
-        rows = np.arange(edges[-1])[rows]
+        if isinstance(rows, slice):  # these, and not all of a billion
+            rows = np.arange(*rows.indices(shape[-2]))
+        rows = np.asarray(rows)
         owner = np.searchsorted(edges, rows, side="right") - 1
         found = np.empty((*shape[:-2], len(rows), shape[-1]), dtype)
         for k in np.unique(owner):
