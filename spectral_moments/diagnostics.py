@@ -450,8 +450,7 @@ def drawn_notes(
     return [
         f"{', '.join(moved)}: means over random orders or pairs of rows, more than there "
         f"was time for; another random_state moves them by up to {max(moved.values()):.0%} "
-        "of their errors, which hold this; a larger n_permutations by less, but its "
-        "errors leave the draws out"
+        "of their errors, which hold this; a larger n_permutations by less"
     ]
 
 # %% ../nbs/97_diagnostics.ipynb #6f3375ea
@@ -657,7 +656,7 @@ def diagnose(
     mine = [label for label, good in zip(labels, own) if good]
     notes += moment_notes(mine, values[own], stderr[own], estimate.usable[own])
     if "draws" in estimate.axes:
-        known = estimate.usable & (stderr > 0)
+        known = (stderr > 0) & np.isfinite(stderr)  # also what is not usable
         parts = zip(labels, estimate.parts["draws"], stderr, known)
         moved = {label: part / error for label, part, error, good in parts if good}
         notes += drawn_notes(moved)

@@ -75,16 +75,28 @@ def block_sums(enter, leave, n_max, row_edges, edges):
     return [*map(closed, range(n_max))]
 
 
-def exact_blocks(pair, n_max, row_edges, edges):
+def about_own_means(x, y, row_edges):
+    "Blocks of whole numbers about their means: products as they should be, times a number."
+    sizes = np.diff(row_edges).tolist()
+    unit = math.lcm(*(k * (k - 1) for k in sizes))
+    own = lambda z, a, k: k * z[a : a + k] - z[a : a + k].sum(0)
+    parts = [(own(x, a, k) * (unit // (k * (k - 1))), own(y, a, k))
+             for a, k in zip(row_edges.tolist(), sizes)]  # fmt: skip
+    return *map(np.concatenate, zip(*parts)), unit
+
+
+def exact_blocks(pair, n_max, row_edges, edges, center=False):
     "Means over cycles through increasing blocks, as fractions; None where there is none."
 
-    def sums(enter, leave):
+    def sums(enter, leave, center=False):
         (x, y), unit = whole_numbers(enter, leave)
+        x, y, more = about_own_means(x, y, row_edges) if center else (x, y, 1)
         found = block_sums(x, y, n_max, row_edges, edges)
-        return [Fraction(s, unit ** (2 * n)) for n, s in enumerate(found, 1)]
+        return [Fraction(s, (unit**2 * more) ** n) for n, s in enumerate(found, 1)]
 
     counts = sums(*(pair.counts or [np.ones(pair.shape)] * 2))
-    return [s / c if c else None for s, c in zip(sums(pair.enter, pair.leave), counts)]
+    found = sums(pair.enter, pair.leave, center)
+    return [s / c if c else None for s, c in zip(found, counts)]
 
 
 def exact_cycles(pair, n_max, center):
@@ -167,13 +179,15 @@ def exact_means(name, design, view, ask):
     edges = [np.arange(P + 1), np.arange(Q + 1)]
     if name in ("blocks", "sketched"):
         base = blocks.BLOCKS // (2 if name == "sketched" else 1)
-        several = [max(blocks.BLOCKS, 3 * ask.n_max), max(base, 3 * ask.n_max)]
-        edges = [blocks.even_edges(s, min(s, b)) for s, b in zip((P, Q), several)]
+        few = 0 if ask.center else blocks.BLOCKS
+        several = [max(few, 3 * ask.n_max), max(base, 3 * ask.n_max)]
+        most = (P // 2 if ask.center else P, Q)  # a block about its own mean has two rows
+        edges = [blocks.even_edges(s, min(*b)) for s, *b in zip((P, Q), most, several)]
     if name == "sketched" and 8 * ask.n_max * 128 * P > sketch.LANE_BYTES:
         return None
     given = view.row_edges, view.column_edges
     edges = [mine if e is None else e for mine, e in zip(edges, given)]
-    return exact_blocks(pair, ask.n_max, *edges)
+    return exact_blocks(pair, ask.n_max, *edges, ask.center)
 
 
 class Watch:
@@ -204,9 +218,8 @@ class Watch:
                 asked = {len(word) for word in ask.words}  # others come by another way
                 told = enumerate(exact or (), 1)
                 exact = exact and [x if n in asked else None for n, x in told]
-                self.seen.append(
-                    (name, source.backend, source.exponent, exact, source.gaps)
-                )
+                of = name, source.backend, source.exponent
+                self.seen.append((*of, exact, source.gaps, ask.center))
             return found
 
         return watched
@@ -214,12 +227,17 @@ class Watch:
     def truth(self, name, n, place):
         "The mean over views of an order, in the units of the data, or None if unknown."
         seen = [s for s in self.seen if s[:2] == (name, place)]
-        known = [s[3][n - 1] for s in seen if s[3] and len(s[3]) >= n]
-        known = [Fraction(x) for x in known if x is not None]
-        filled = len({s[4] for s in seen}) > 1  # only what gaps change was drawn
-        if not known or filled:
+        at = lambda s: s[3][n - 1] if s[3] and len(s[3]) >= n else None
+        known, whole = [at(s) for s in seen], [Fraction(0)]
+        if len({s[4] for s in seen}) > 1:  # only what gaps change was drawn
+            drawn, beside = ([at(s) for s in seen if s[4:] == (k, False)] for k in (1, 0))
+            known = [x if None in (x, y) else x - y for x, y in zip(drawn, beside)]
+            whole = [at(s) for s in seen if s[4:] == (False, True)]
+        known, whole = ([Fraction(x) for x in y if x is not None] for y in (known, whole))
+        if not known or not whole:
             return None
-        return sum(known) / len(known) * Fraction(4) ** (n * seen[0][2])
+        mean = sum(known) / len(known) + sum(whole) / len(whole)
+        return mean * Fraction(4) ** (n * max((s[2] for s in seen), key=abs))
 
 
 # --- what must hold -----------------------------------------------------------------------
