@@ -408,11 +408,21 @@ def _collect(axes, found, views, design):
     view = next(iter(views.values()))
     for order in [view.rows] if view.partners is None else [view.rows, view.partners]:
         place = _units(order, view.row_edges, design.rows.groups)
-        axes["inputs"][:, place] += change["inputs"]
+        axes["inputs"] += _told(change["inputs"], place, design.units["inputs"])
     for name, (_, columns, space, _) in design.systems.items():
         if space in change:  # once for systems that share their columns
             place = _units(views[name].columns, views[name].column_edges, columns.groups)
-            axes[space][:, place] += change.pop(space)
+            axes[space] += _told(change.pop(space), place, design.units[space])
+
+
+def _told(deviations, place, of):
+    "Deviations of the units that are told one by one, from those of units at a place."
+    told, each = of.told
+    if each is not None and deviations.shape[1] == len(each):
+        return deviations
+    whole = np.zeros((len(deviations), of.count))
+    whole[:, place] = deviations
+    return whole[:, told]
 
 
 def _axes(sums, design, views, paired):
@@ -422,7 +432,7 @@ def _axes(sums, design, views, paired):
         share = design.unseen(kind) / views
         if paired and kind == "inputs":  # a deletion takes the partner too
             share *= math.sqrt(views / (views + 1))
-        axes[kind] = Axis(deviations * share)
+        axes[kind] = Axis(deviations * share, design.units[kind].told[1])
     return axes
 
 # %% ../../nbs/24_reduction.ipynb #b99f06ce
@@ -458,8 +468,7 @@ def average(
     runs = usual if runs is None else runs if usual > 1 else min(runs, 1)
     blocked = (family.ordered or paired) and "groups" in family.apart
     draw = dict(shuffled=family.ordered if runs else None, paired=paired, blocked=blocked)
-    counts = {kind: of.count for kind, of in design.units.items()}
-    sums = {kind: np.zeros((len(words), count)) for kind, count in counts.items()}
+    sums = dict.fromkeys(design.units, 0.0)  # deviations of all views
     total, seen, rounding, noise, views = 0, 0, np.zeros(len(words)), None, 0
     drawn = []
     each = replicated if family.ordered else RUNS if paired else math.inf
@@ -484,7 +493,8 @@ def average(
             views += 1
         axes = _axes(sums, design, views, paired)
         for kind, axis in axes.items() if beside is not None else ():
-            axes[kind] = Axis(axis.deviations + beside[1].axes[kind].deviations)
+            both = axis.deviations + beside[1].axes[kind].deviations
+            axes[kind] = axis._replace(deviations=both)
         if noise is not None:
             kind = "probes" if family.noisy else "kept rows"
             drawing = normal_units(noise / (run + 1) ** 2)
@@ -567,7 +577,7 @@ def _in_order(first, second, near):
     for kind, axis in second.axes.items():  # only of these some are draws
         none = Axis(np.zeros((exact, axis.deviations.shape[1])))
         mine = first.axes.get(kind, none)
-        axes[kind] = Axis(join(mine.deviations, axis.deviations))
+        axes[kind] = axis._replace(deviations=join(mine.deviations, axis.deviations))
     values = join(first.values, second.values)
     return Reduced(values, axes, join(first.rounding, second.rounding))
 

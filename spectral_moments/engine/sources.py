@@ -26,6 +26,7 @@ from spectral_moments.engine.arrays import (
     infinite,
     library,
     namespace,
+    row_numbers,
     to_numpy,
 )
 
@@ -306,8 +307,7 @@ class Source:
         "Some rows of all trials, computed if they were only planned and are not known."
         numbers, block = self.known
         if len(numbers):
-            run = isinstance(rows, slice)
-            asked = np.arange(*rows.indices(self.shape[1])) if run else np.asarray(rows)
+            asked = row_numbers(rows, self.shape[1])
             if np.isin(asked, numbers).all():
                 return block[:, np.searchsorted(numbers, asked)]
         (found,) = computed(self.take(rows))
