@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['STRIP', 'LIBRARIES', 'LOADED', 'SMALLEST', 'LARGEST', 'TREE', 'infinite', 'check_trials', 'check_matrix',
            'row_numbers', 'part_size', 'Library', 'library', 'tensor_trials', 'Rows', 'check_whole', 'mapped', 'chunks',
-           'backend', 'namespace', 'to_numpy', 'computed', 'finished', 'map_parts']
+           'backend', 'namespace', 'to_numpy', 'computed', 'finished', 'map_parts', 'map_chunks']
 
 # %% ../../nbs/37_arrays.ipynb #37c00004
 import itertools
@@ -629,7 +629,7 @@ def map_parts(
     if all(source.backend != "dask" for source in sources):
         found = _here(function, blocks, pieces, shared, sizes, advance)
         return list(found) if add is None else _folded(found, add)
-    return _on_workers(function, blocks, pieces, shared, add, sizes, advance)
+    return map_chunks(function, blocks, pieces, shared, add, sizes, advance)
 
 
 def _here(function, blocks, pieces, shared, sizes, advance):
@@ -639,8 +639,16 @@ def _here(function, blocks, pieces, shared, sizes, advance):
         advance(size)
 
 
-def _on_workers(function, blocks, pieces, shared, add, sizes, advance):
-    "The same for Dask: one task for each piece, and a tree of sums."
+def map_chunks(
+    function,  # of (what all share, a piece, its chunks)
+    blocks,  # for each piece its chunks, delayed, all of one array for each source
+    pieces,  # what is known of each
+    shared,  # what all share
+    add,  # function of a list of results: their sum; None: all results
+    sizes,  # number of rows of each piece
+    advance,  # called with the number of rows after each piece
+):  # list of results, or their sum
+    "`map_parts` of Dask: one task for each piece, and a tree of sums."
     import dask
     from dask.callbacks import Callback
     from dask.delayed import Delayed

@@ -289,6 +289,11 @@ class Source:
         self.known: tuple = (), None  # numbers of rows that were handed out, and the rows
 
     @property
+    def chunk_ends(self) -> np.ndarray | None:
+        "Where the chunks of a Dask array end."
+        return np.cumsum(self.trials.chunks[1]) if self.backend == "dask" else None
+
+    @property
     def shift(self) -> int:
         "The power of two that results of rows as handed out are multiplied by, in units."
         return self.exponent - self.unit

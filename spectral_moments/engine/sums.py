@@ -1346,13 +1346,12 @@ def row_pieces(
 ):  # list of `Piece`
     "The rows in pieces."
     wide = max(math.prod(s.source.shape[::2]) for s in systems.values())
-    parts = None
+    ends = (s.source.chunk_ends for s in systems.values())
+    chunked = [each for each in ends if each is not None]
     if of.groups is not None:
         parts = cut_rows(of.groups, max(256, wide))
-    elif any(s.source.backend == "dask" for s in systems.values()):
-        chunked = next(s.source for s in systems.values() if s.source.backend == "dask")
-        ends = np.cumsum(chunked.trials.chunks[1])
-        parts = [slice(a, b) for a, b in zip([0, *ends], ends)]
+    elif chunked:
+        parts = [slice(a, b) for a, b in zip([0, *chunked[0]], chunked[0])]
     else:
         height = max(1, STRIP // (128 * wide))
         parts = [slice(k, min(k + height, of.size)) for k in range(0, of.size, height)]
