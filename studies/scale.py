@@ -1,9 +1,10 @@
 """Internet scale on paper: a model of sums over rows on a cluster, fitted and simulated.
 
-Writes results/scale.json: seconds of runs with one and two workers, rates that fit them,
-how long Dask takes for a schedule of sleeping tasks, and what 10^9 x 10^4 would take.
+Writes results/scale.json: seconds of runs with one, two and four workers, rates that fit
+them, how long Dask takes for a schedule of sleeping tasks, and what 10^9 x 10^4 would take.
 """
 
+import os
 import time
 from functools import partial
 
@@ -11,7 +12,7 @@ import numpy as np
 
 SEED = 0
 SETTINGS = {
-    "workers": [1, 2],
+    "workers": [1, 2, 4],
     "shapes": [[200_000, 128], [60_000, 512], [20_000, 1536]],
     "chunk": 10_000,
     "repetitions": 6,
@@ -28,21 +29,41 @@ PAPER = {"rows": 1e9, "columns": 1e4, "workers": 1000, "chunk": 1e5, "bytes": 2}
 TREE = 8  # sums that are added at once
 
 
-def parts(rows, columns, workers):
+def cores():
+    "How many workers can work at a time here."
+    known = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if known else os.cpu_count()
+
+
+def parts(rows, columns, at_a_time):
     "What a pass of one worker consists of: products, and entries of rows."
-    return [rows * columns**2 / 2 / workers, rows * columns / workers]
+    return [rows * columns**2 / 2 / at_a_time, rows * columns / at_a_time]
+
+
+def array(shape, chunk):
+    "Random rows in chunks, made where they are needed."
+    import dask.array as da
+
+    rng = da.random.default_rng(SEED)
+    return rng.standard_normal(shape, chunks=(chunk, shape[1]))
+
+
+def first_rows(shape, chunk, index):
+    "Moments of the first rows of a chunk: what the workers are given."
+    from spectral_moments import estimate
+
+    rows = array(shape, chunk).blocks[index][:100].compute(scheduler="synchronous")
+    return estimate(rows, 2, stderr=False).values
 
 
 def seconds(shape, chunk, workers, repetitions):
     "Least time of one pass for the values, order 2, on a cluster of processes."
-    import dask.array as da
     from dask.distributed import Client, LocalCluster
 
     from spectral_moments import estimate
     from spectral_moments.engine import arrays
 
-    arrays.LOADED = 0
-    x = da.random.default_rng(SEED).standard_normal(shape, chunks=(chunk, shape[1]))
+    arrays.LOADED, x = 0, array(shape, chunk)
     options = dict(threads_per_worker=1, processes=True, dashboard_address=":0")
     with LocalCluster(n_workers=workers, **options) as cluster, Client(cluster):
         x, times = x.persist(), []
@@ -82,7 +103,8 @@ def fitted(runs, schedule, chunks):
     "Rates that fit the runs, none negative: seconds for each part, of a start, of a task."
     from scipy.optimize import nnls
 
-    rows = [[*parts(*run["shape"], run["workers"]), 1.0] for run in runs]
+    at_a_time = [min(run["workers"], run["cores"]) for run in runs]
+    rows = [[*parts(*run["shape"], k), 1.0] for run, k in zip(runs, at_a_time)]
     X = np.array(rows) / np.array([[run["seconds"]] for run in runs])
     size = abs(X).max(0)
     rates = nnls(X / size, np.ones(len(runs)))[0] / size
@@ -109,11 +131,14 @@ def on_paper(rates, rows, columns, workers, chunk, bytes):
 def measure(run):
     "Runs, a schedule, rates, and the paper."
     known, runs = run.settings, []
+    first = known["shapes"][0], known["chunk"]
+    run.repeat("first rows", lambda index: first_rows(*first, index), 2)
     for workers in known["workers"]:
         for shape in known["shapes"]:
             options = shape, known["chunk"], workers, known["repetitions"]
             took = run.once(f"{shape} {workers}", seconds, *options)
-            runs.append({"shape": shape, "workers": workers, "seconds": took})
+            about = {"shape": shape, "workers": workers, "cores": cores()}
+            runs.append(about | {"seconds": took})
     schedule = run.once("schedule", scheduled, **known["schedule"])
     rates = fitted(runs, schedule, known["schedule"]["chunks"])
     return {

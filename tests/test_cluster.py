@@ -12,9 +12,11 @@ import pytest
 
 import spectral_moments as sm
 from spectral_moments import increasing
-from spectral_moments.engine import arrays, sketch, sums
+from spectral_moments.engine import arrays, reduction, sketch, sums
 from spectral_moments.engine.cluster import tree_means
+from spectral_moments.engine.reduction import draw_views
 from spectral_moments.engine.sources import open_source
+from spectral_moments.engine.systems import open_design
 
 da = pytest.importorskip("dask.array")
 dask = pytest.importorskip("dask")
@@ -260,3 +262,81 @@ def test_trials_on_dask(here):
         found, expected = (estimate(x, 2, random_state=0) for x in (chunked, phi))
         np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
         assert found.shape == (3, 60, 12)
+
+
+# ------------------------------------------------------------------ a sketch over chunks
+GAPS = np.where(np.random.default_rng(2).random((400, 25)) < 0.05, np.nan, 1.0)
+
+
+COUNTED = "gaps", "weights", "weights, gaps"
+CENTRED = {False: ("plain", "trials", *COUNTED), "pairs": ("plain", "trials", *COUNTED)}
+CENTRED["means"] = "plain", "trials"
+
+
+@pytest.mark.parametrize("center, case", [(c, x) for c in CENTRED for x in CENTRED[c]])
+def test_a_block_lies_in_all_chunks(here, center, case):
+    "The same view of the array in memory gives the same sketch."
+    phi = structured(400, 25) + 0.5
+    phi = phi * GAPS if "gaps" in case else phi
+    if case == "trials":
+        phi = phi + np.random.default_rng(1).standard_normal((2, 400, 25))
+    chunks = (150, 150, 70, 30), 25
+    chunked = da.from_array(phi, chunks=chunks if phi.ndim == 2 else (2, *chunks))
+    weights = np.random.default_rng(3).random(400) + 0.5 if "weights" in case else None
+    given = [
+        open_design({"phi": x}, center=bool(center), row_weights=weights)
+        for x in (chunked, phi)
+    ]
+    halves = {2: ((0,), (1,))} if case == "trials" else None
+    options = dict(shuffled=True, paired=center == "pairs", halves=halves)
+    view = draw_views(given[0], np.random.default_rng(5), **options)["phi"]
+    known = dict(rank=8, n_probes=8, center=center == "means")
+    found, expected = (
+        sketch.sketch_means(
+            design.systems["phi"].source, view, 3, rng=np.random.default_rng(6), **known
+        )
+        for design in given
+    )
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-9)
+    np.testing.assert_allclose(found.noise, expected.noise, rtol=1e-7, atol=1e-12)
+
+
+@pytest.mark.parametrize("chunks", [(50, 50, 20), (60, 60), (120,), (1, 100, 9, 10)])
+def test_chunks_are_paired(here, chunks, monkeypatch):
+    "A row has one partner at most, and those of a chunk lie in one other."
+    monkeypatch.setattr(arrays, "SMALLEST", 0)  # chunks as they are
+    design = open_design({"phi": da.from_array(structured(120, 8), chunks=(chunks, 8))})
+    ends = design.systems["phi"].source.chunk_ends
+    np.testing.assert_array_equal(ends, np.cumsum(chunks))
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        view = draw_views(design, rng, shuffled=True, paired=True)["phi"]
+        both = view.rows, view.partners
+        assert len({*np.concatenate(both).tolist()}) == 2 * len(view.rows) > 0
+        at = [np.searchsorted(ends, rows, side="right").tolist() for rows in both]
+        assert len({*zip(*at)}) <= -(-len(chunks) // 2)
+
+
+def test_tasks_of_a_sketch(here, monkeypatch):
+    "A task for a chunk and a block, and a tree; nothing larger than the state comes back."
+    from dask.callbacks import Callback
+
+    graphs = []
+
+    class Count(Callback):
+        def _start(self, graph):
+            graphs.append(len(graph))
+
+    monkeypatch.setattr(arrays, "SMALLEST", 0)  # chunks as they are
+    phi = da.from_array(structured(1200, 20), chunks=(20, 20))
+    with Count():
+        estimate(phi, 5, method="sketched", n_permutations=1, stderr=False)
+    assert max(graphs) < 6 * 60  # of 60 chunks
+    assert sum(graphs) < 60 * 6 * (3 + 32 + 4)
+
+
+def test_blocks_of_a_large_array_are_not_brought_together(here, monkeypatch):
+    monkeypatch.setattr(reduction, "GATHERED", 1000)
+    phi = da.from_array(structured(60, 12), chunks=(20, 12))
+    with pytest.raises(ValueError, match="in one place, and phi has .* GB; lower n_max"):
+        estimate(phi, 4, groups=np.arange(60) // 2, method="blocks")

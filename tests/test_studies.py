@@ -292,8 +292,25 @@ def test_first_matrices_of_peers(common):
     np.testing.assert_allclose(mean[1:], kept, rtol=1e-3)  # four digits are stored
 
 
+def test_first_rows_of_scale(common):
+    "The workers are given these rows; their first moment by its definition."
+    pytest.importorskip("dask.array")
+    study = load_study("scale")
+    shape, chunk = study.SETTINGS["shapes"][0], study.SETTINGS["chunk"]
+    rows = np.asarray(study.array(shape, chunk)[chunk : chunk + 100])
+    found = study.first_rows(shape, chunk, 1)
+    np.testing.assert_allclose(found[0], np.var(rows, axis=0, ddof=1).mean(), rtol=1e-12)
+    stored = common.read("scale")
+    if "first_draws" not in stored:
+        pytest.skip("results/scale.json was written before first draws were stored")
+    for index, known in enumerate(stored["first_draws"]["first rows"]):
+        np.testing.assert_allclose(study.first_rows(shape, chunk, index), known, rtol=1e-6)
+
+
 def test_scale_follows_from_its_seconds(common):
     stored, study = common.read("scale"), load_study("scale")
+    if "first_draws" not in stored:
+        pytest.skip("results/scale.json was written with one and two workers only")
     assert (stored["seed"], stored["settings"]) == (study.SEED, study.SETTINGS)
     chunks = study.SETTINGS["schedule"]["chunks"]
     rates = study.fitted(stored["runs"], stored["schedule"], chunks)

@@ -8,7 +8,7 @@ from conftest import peak_memory
 
 import spectral_moments as sm
 from spectral_moments import estimate
-from spectral_moments.engine import arrays, choice, reduction, sums
+from spectral_moments.engine import arrays, choice, graphs, reduction, sums
 from spectral_moments.engine.arrays import map_parts
 from spectral_moments.engine.graphs import word_weights
 from spectral_moments.engine.sums import cut_rows, kept_pairs
@@ -400,3 +400,64 @@ def test_parts_of_trials_in_a_finite_population(population):
     off = found.axes["inputs"].deviations.mean(axis=1) * 520
     assert (abs(off) < 1e-6 * abs(found.values)).all()
     assert {*found.methods} == {"sums" if population[0] is None else "all_cycles"}
+
+
+# ------------------------------------------------------------------------ very many rows
+@pytest.mark.parametrize("container", ["memory", "file", "dask"])
+@pytest.mark.parametrize(
+    ("n_max", "options"),
+    [
+        (3, {}),
+        (4, {}),
+        (3, dict(center=False)),
+        (2, dict(groups=np.arange(3000) // 2)),
+        (2, dict(groups=np.concatenate([np.arange(1500), np.arange(1500) // 2]))),
+    ],
+)
+def test_some_of_very_many_rows_stand_for_all(
+    nothing_loaded, tmp_path, monkeypatch, container, n_max, options
+):
+    "Their deviations are those of all, whether the family gives few or is cut afterwards."
+    np.save(tmp_path / "a.npy", MANY)
+    data = {
+        "memory": MANY,
+        "file": np.load(tmp_path / "a.npy", mmap_mode="r"),
+        "dask": da.from_array(MANY, chunks=(700, 20)),
+    }[container]
+    method = "all_cycles" if container == "memory" and n_max < 4 else "sums"
+    expected = estimate(data, n_max, method=method, **options)
+    monkeypatch.setattr(graphs, "TOLD", 700)
+    found = estimate(data, n_max, method=method, **options)
+    np.testing.assert_array_equal(found.values, expected.values)
+    axis, whole = found.axes["inputs"], expected.axes["inputs"]
+    number = whole.deviations.shape[1]
+    told, each = graphs.Units(number).told
+    np.testing.assert_array_equal(axis.stands_for, each)
+    assert len(each) == 700 and each.sum() == number and (np.diff(told) > 0).all()
+    scale = abs(whole.deviations).max(1, keepdims=True)
+    difference = axis.deviations - whole.deviations[:, told]
+    shared = difference.mean(1, keepdims=True)  # where kept rows moved all of them alike
+    assert abs((difference - shared) / scale).max() < 1e-10
+    np.testing.assert_allclose(found.parts["inputs"], expected.parts["inputs"], rtol=0.25)
+
+
+def test_units_that_are_told_are_drawn_evenly(monkeypatch):
+    "Every unit has the chance of its run of neighbours; few units are all told."
+    assert graphs.Units(5).told == (slice(None), None)
+    monkeypatch.setattr(graphs, "TOLD", 4)
+    told, each = graphs.Units(10).told
+    ends = np.cumsum(each)
+    assert (told < ends).all() and (told >= ends - each).all() and each.max() <= 3
+
+
+def test_no_list_of_all_rows(nothing_loaded, monkeypatch):
+    "A list of the rows would be 34 MB."
+    monkeypatch.setattr(graphs, "TOLD", 1024)
+    monkeypatch.setattr(sums, "STRIP", 2**21)
+
+    def read(rows):
+        numbers = arrays.row_numbers(rows, 2**22)
+        return np.stack([np.sin(numbers), np.cos(1.7 * numbers)], axis=1)
+
+    data = arrays.Rows((2**22, 2), float, read, direct=True)
+    assert peak_memory(lambda: estimate(data, 2)) < 8 * 2**22

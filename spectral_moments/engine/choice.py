@@ -301,10 +301,11 @@ def _joined(results, names, words):
     at = [results[name][1].index(word) for name, word in zip(names, words)]
     pick = lambda of: np.array([of(results[name][0])[k] for name, k in zip(names, at)])
     axes = {}
-    for kind in results[names[0]][0].axes:
+    for kind, axis in results[names[0]][0].axes.items():
         shared = all(kind in results[name][0].axes for name in names)
         if kind not in ("probes", "draws") and shared:
-            axes[kind] = Axis(pick(lambda found, kind=kind: found.axes[kind].deviations))
+            mine = pick(lambda found, kind=kind: found.axes[kind].deviations)
+            axes[kind] = axis._replace(deviations=mine)
     for name, (found, _) in results.items():
         for kind in {"probes", "draws"} & found.axes.keys():
             units = found.axes[kind].deviations
@@ -561,7 +562,8 @@ def carry_out(
 ) -> tuple:  # (`Reduced`, the family of each word, which were lost to rounding, notes)
     "Values and their axes, as planned."
     drawn = _drawn(design, way) if way.method == "auto" and design.counted else ()
-    part = complete_part(design) if any(drawn) else None
+    many = any(of.told[1] is not None for of in design.units.values())
+    part = complete_part(design) if any(drawn) and not many else None
     try:
         inside = part and plan(part.design, way.words, "auto")
     except ArgumentError:  # too few of them for the highest order

@@ -11,9 +11,9 @@ from collections import Counter
 
 import numpy as np
 
-from .arrays import computed, namespace, to_numpy
+from .arrays import namespace, to_numpy
 from .blocks import BLOCKS, balance, even_edges
-from .cluster import probe_lanes
+from .cluster import Spread, added_blocks, probe_lanes
 from .graphs import elementary_symmetric
 from .sources import FEWEST, Means, Pair, ratio_means
 
@@ -22,15 +22,16 @@ def _leading(read, blocks, V):
     "Leading directions (Q, rank) of the matrix that enters, and the sum of its squares."
     rounds = 3 if 0 < V.shape[1] < len(V) else 1
     for _ in range(rounds):
-        found, squares = 0.0, 0.0
-        for a in blocks:
-            pair = read(a)
-            V = namespace(pair.enter).asarray(V)
-            found = found + pair.enter.T @ (pair.enter @ V)
-            squares = squares + (pair.enter * pair.leave).sum()
-        found, squares = computed(found, squares)
-        V = namespace(found).linalg.qr(found)[0] if rounds > 1 else V
+        found, squares = added_blocks(read, blocks, _powers, V)
+        xp = namespace(found)
+        V = xp.linalg.qr(found)[0] if rounds > 1 else xp.asarray(V)
     return V, squares
+
+
+def _powers(pair, V):
+    "A step of subspace iteration, and the sum of the squares."
+    V = namespace(pair.enter).asarray(V)
+    return [pair.enter.T @ (pair.enter @ V), (pair.enter * pair.leave).sum()]
 
 
 def lane_weights(
@@ -84,32 +85,33 @@ def sketch_means(
     P, Q = view.shape(source)
     height = max(1, LANE_BYTES // (8 * n_max * (rank + n_probes)))
     most, few = (P // 2, 0) if center else (P, BLOCKS)  # long blocks lose little to a mean
-    row_edges = even_edges(P, min(most, max(few, 3 * n_max, -(-P // height))))
+    spread = source.backend == "dask"  # of each block only some rows are in one place
+    least = max(few, 3 * n_max)
+    number = least if spread else max(least, -(-P // height))
+    row_edges = even_edges(P, min(most, number))
     edges = even_edges(Q, min(Q, max(BLOCKS if Q < 128 else BLOCKS // 2, 3 * n_max)))
     slices = [slice(int(a), int(b)) for a, b in zip(row_edges, row_edges[1:])]
     sizes = np.diff(row_edges), np.diff(edges)
     ways = (elementary_symmetric(Counter(size.tolist()), n_max)[1:] for size in sizes)
     scale = balance([a * b for a, b in zip(*ways)])
     options = range(len(slices)), edges, n_max, rng, rank, n_probes
-    part = lambda a: view.pair(source, slices[a])
-    if source.backend == "dask":
-        whole = view.pair(source)
-        part = lambda a: whole.part(slices[a])
+    chunks = Spread(source, view, row_edges, center, advance) if spread else None
 
-    def sums(part):
+    def sums(change):
         def read(a):
             if advance:
                 advance(int(sizes[0][a]))
-            pair = scale.scaled(part(a))
+            pair = change(view.pair(source, slices[a]))
             return _about_mean(pair) if center else pair
 
-        total, noise = _sketched_sums(read, *options)
+        given = chunks.read_as(change) if spread else read
+        total, noise = _sketched_sums(given, *options)
         return total / scale.numbers, noise / scale.numbers / scale.numbers[:, None]
 
-    total, noise = sums(part)
+    total, noise = sums(scale.scaled)
     if not (source.gaps or view.weights):
         return Means(total, noise=noise)
-    count, more = sums(lambda a: Pair(*part(a).counts))
+    count, more = sums(lambda pair: scale.scaled(Pair(*pair.counts)))
     values = ratio_means([total], [count], FEWEST).values
     noise = (noise + more * values * values[:, None]) / count / count[:, None]
     return Means(values, noise=noise)

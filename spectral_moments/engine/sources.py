@@ -26,6 +26,7 @@ from spectral_moments.engine.arrays import (
     infinite,
     library,
     namespace,
+    row_numbers,
     to_numpy,
 )
 
@@ -288,6 +289,11 @@ class Source:
         self.known: tuple = (), None  # numbers of rows that were handed out, and the rows
 
     @property
+    def chunk_ends(self) -> np.ndarray | None:
+        "Where the chunks of a Dask array end."
+        return np.cumsum(self.trials.chunks[1]) if self.backend == "dask" else None
+
+    @property
     def shift(self) -> int:
         "The power of two that results of rows as handed out are multiplied by, in units."
         return self.exponent - self.unit
@@ -306,8 +312,7 @@ class Source:
         "Some rows of all trials, computed if they were only planned and are not known."
         numbers, block = self.known
         if len(numbers):
-            run = isinstance(rows, slice)
-            asked = np.arange(*rows.indices(self.shape[1])) if run else np.asarray(rows)
+            asked = row_numbers(rows, self.shape[1])
             if np.isin(asked, numbers).all():
                 return block[:, np.searchsorted(numbers, asked)]
         (found,) = computed(self.take(rows))

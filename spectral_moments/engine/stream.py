@@ -596,7 +596,7 @@ def _passes(stream, design, work, split, halves):
 
     def kept(counts):
         matrices = work._replace(counts=counts).matrices(piece, blocks)
-        return matrices, state.weights[state.unit], slice(None)
+        return matrices, state.weights[state.unit], np.arange(len(state.unit))
 
     return Passes(first, second, kept)
 

@@ -7,8 +7,9 @@ __all__ = ['LARGEST', 'KEPT', 'row_units', 'split_graph', 'Kept', 'column_means'
            'has_high', 'graph_total', 'kept_noise', 'row_passes', 'highest_order', 'row_plan', 'Slopes', 'Drawn',
            'Shapes', 'term_shapes', 'row_slopes', 'summed_slopes', 'wide_slopes', 'wide_columns', 'own_parts',
            'leg_shares', 'Use', 'Wide', 'Forms', 'row_forms', 'row_sums', 'row_shares', 'cut_rows', 'Piece', 'Work',
-           'near_means', 'origin_of', 'Look', 'piece_look', 'joined_looks', 'piece_sums', 'piece_shares', 'Gathering',
-           'added_sums', 'Deletions', 'summed_means', 'Passes', 'row_means', 'moved_sums', 'row_pieces']
+           'near_means', 'origin_of', 'Look', 'piece_look', 'joined_looks', 'piece_sums', 'piece_shares',
+           'joined_shares', 'Gathering', 'added_sums', 'Deletions', 'summed_means', 'Passes', 'row_means', 'moved_sums',
+           'row_pieces']
 
 # %% ../../nbs/38_sums.ipynb #38500003
 import math
@@ -135,7 +136,7 @@ class Kept(NamedTuple):
     total: int  # number of all rows
     means: dict  # label -> mean over all rows; empty: sums are about the mean too
     products: dict  # pair of labels -> sum over all rows of products about the mean
-    rows: object  # their numbers among all rows for which quantities are asked
+    rows: object  # their numbers among the rows for which quantities are asked; or -1
 
     def operands(self, graph, columns, row):
         "An open graph of these rows, at some columns."
@@ -857,6 +858,7 @@ class Piece(NamedTuple):
     rows: object  # slice or row numbers
     views: dict  # system -> `View` of these rows
     groups: np.ndarray = None  # the number of the group of each
+    told: object = slice(None)  # numbers of its units of which quantities are asked
 
     @property
     def numbers(self):
@@ -967,14 +969,23 @@ def piece_shares(
     work,  # `Work`
     piece,  # `Piece`
     *blocks,  # its rows of each system
-):  # (quantities of its units, shares of inner columns, totals of wide graphs)
+):  # ([quantities of its units], shares of inner columns, totals of wide graphs)
     "What the units of a piece, and columns within them, contribute."
     rows, columns, totals = row_shares(
         work.forms, work.matrices(piece, blocks), **work.known(piece)
     )
     if piece.groups is not None:
         rows = np.array([np.bincount(piece.groups, x) for x in rows.astype(float)])
-    return rows, columns, totals
+    return [rows[:, piece.told]], columns, totals
+
+
+def joined_shares(
+    parts,  # list of what `piece_shares` gives
+):  # the same of several pieces together
+    "Quantities of units one after the other; shares and totals added."
+    rows, columns, totals = zip(*parts)
+    added = {kind: sum(x[kind] for x in columns if kind in x) for kind in columns[0]}
+    return [x for several in rows for x in several], added, sum(totals)
 
 
 class Gathering:
@@ -1062,7 +1073,7 @@ class Deletions:
             count = self.found[True]
             return words @ (found / np.where(count > 0, count, np.nan))
         found = found.reshape(*np.shape(self.known.sums)[:2], -1)
-        sizes = np.bincount(of.groups)
+        sizes = of.each[of.told[0]]
         result = np.zeros((len(words), len(sizes)))
         for size in set(sizes.tolist()):  # numbers of Python: their products are long
             mine = sizes == size
@@ -1087,11 +1098,10 @@ def summed_means(
 ):  # `Means`
     """Means over all cycles of words, from sums over rows.
 
-    Memory: 60 strips of 2 MB, and 8 bytes times 6 G Q^2 + 4 W P for G matrices of sums (1,
-    4 and 13 up to order 2, 3 and 4), W words and P rows. Of a Dask array, too, a number
-    for each row and word reaches the client with the errors (8 GB for 10^9 rows and one
-    word); give such an array `groups` of rows, for instance one for each chunk, and it is
-    one for each group.
+    Memory: 60 strips of 2 MB, and 8 bytes times 6 G Q^2 + 4 W min(P, 2^20) for G matrices
+    of sums (1, 4 and 13 up to order 2, 3 and 4), W words and P rows. The errors tell up to
+    2^20 rows, or groups of them, one by one; of more, one at random of each run of
+    neighbours stands for it. So of a Dask array 8 MB for each word reach the client.
     """
     sources = {name: system.source for name, system in systems.items()}
     spaces = {name: system.space for name, system in systems.items()}
@@ -1136,14 +1146,19 @@ def summed_means(
         return run_once(piece_sums, work._replace(counts=counts), added_sums, wanted)
 
     def second(work):
-        return _placed(run(piece_shares, work), pieces, units["inputs"], work.forms)
+        rows, columns, found = run(piece_shares, work, joined_shares)
+        totals = Counter()
+        for wide, x in zip(work.forms.wide, found):
+            totals.update(dict.fromkeys(wide.terms, x))
+        return np.concatenate(rows, axis=1), columns, totals
 
     @lru_cache
     def kept(counts):
         rows, each = some
         piece = Piece(rows, {name: view.part(rows) for name, view in views.items()})
         blocks = [source.held(rows) for source in sources.values()]
-        return work._replace(counts=counts).matrices(piece, blocks), each, rows
+        place = _places(rows, units["inputs"].told[0])
+        return work._replace(counts=counts).matrices(piece, blocks), each, place
 
     passes = Passes(first, second, kept)
     return row_means(words, work, passes, spaces, units, replicates)
@@ -1210,13 +1225,14 @@ def row_means(
         return GraphSums(totals, shares, noise)
 
     known = replicates, np.finfo(float).eps
-    found = means_from_sums(words, layout, total, spaces, units, *known)
+    columns = [kind for kind in units if kind != "inputs"]
+    found = means_from_sums(words, layout, total, spaces, units, *known, columns)
     if replicates:
-        without = deletions.without()
-        every = without.shape[1] == units["inputs"].count  # their mean is the estimate
+        without, each = deletions.without(), units["inputs"].told[1]
+        every = units["inputs"].all_sizes is None  # their mean is the estimate
         if every and found.noise is not None:  # kept rows moved all of them alike
-            without += (found.values - without.mean(1))[:, None]
-        found.without["inputs"] = without
+            without += (found.values - np.average(without, 1, each))[:, None]
+        found = found._replace(without={"inputs": without} | found.without)
     return found
 
 
@@ -1240,16 +1256,16 @@ def _asked(work, arrays, kept, seeds, units, deletions, second):
         forms = forms._replace(wide=wide)
     rows, inner, totals = second(work._replace(forms=forms))
     if kept:
-        rows[:, kept.rows] -= own_parts(keys, weights[0], arrays, kept)
+        told = kept.rows >= 0
+        own = own_parts(keys, weights[0], arrays, kept)
+        rows[:, kept.rows[told]] -= own[:, told]
     if kept and work.layout.about_mean:
         known = arrays, kept, shapes, work.layout.features
         for kind, x in wide_columns(terms, np.asarray(seeds), *known).items():
             inner[kind] = inner.get(kind, 0.0) + x
     shares = []
     for seed in range(len(seeds)):
-        mine = {kind: np.zeros(size) for kind, size in sizes.items()}
-        if units["inputs"].groups is not None:
-            mine["inputs"] = np.zeros(len(units["inputs"].groups))
+        mine = {kind: np.zeros(size) for kind, size in sizes.items() if kind != "inputs"}
         for kind, x in inner.items():
             mine[kind] = mine[kind] + x[seed]
         for graph, each in slopes.items():
@@ -1330,21 +1346,33 @@ def row_pieces(
 ):  # list of `Piece`
     "The rows in pieces."
     wide = max(math.prod(s.source.shape[::2]) for s in systems.values())
-    parts = None
+    ends = (s.source.chunk_ends for s in systems.values())
+    chunked = [each for each in ends if each is not None]
     if of.groups is not None:
         parts = cut_rows(of.groups, max(256, wide))
-    elif any(s.source.backend == "dask" for s in systems.values()):
-        chunked = next(s.source for s in systems.values() if s.source.backend == "dask")
-        ends = np.cumsum(chunked.trials.chunks[1])
-        parts = [slice(a, b) for a, b in zip([0, *ends], ends)]
+    elif chunked:
+        parts = [slice(a, b) for a, b in zip([0, *chunked[0]], chunked[0])]
     else:
         height = max(1, STRIP // (128 * wide))
         parts = [slice(k, min(k + height, of.size)) for k in range(0, of.size, height)]
-    found = []
+    found, (told, each), first = [], of.told, 0
     for rows in parts:
         groups = None if of.groups is None else _renumbered(of.groups[rows])
-        found.append(Piece(rows, {n: view.part(rows) for n, view in views.items()}, groups))
+        mine = Piece(rows, {n: view.part(rows) for n, view in views.items()}, groups)
+        if each is not None:
+            after = first + (rows.stop - rows.start if groups is None else groups[-1] + 1)
+            here = slice(*np.searchsorted(told, [first, after]))
+            mine, first = mine._replace(told=told[here] - first), after
+        found.append(mine)
     return found
+
+
+def _places(rows, told):
+    "The places of rows among those that are told; -1 for those that are not."
+    if isinstance(told, slice):
+        return rows
+    place = np.minimum(np.searchsorted(told, rows), len(told) - 1)
+    return np.where(told[place] == rows, place, -1)
 
 
 def _renumbered(groups):
@@ -1352,24 +1380,12 @@ def _renumbered(groups):
     return np.cumsum(np.diff(groups, prepend=groups[0]) != 0)
 
 
-def _placed(found, pieces, of, forms):
-    "Quantities of all units of rows in their places, shares and totals added."
-    rows, columns = np.zeros((len(found[0][0]), of.count)), defaultdict(float)
-    totals = defaultdict(float)
-    for piece, (mine, shares, wide) in zip(pieces, found):
-        for forms_wide, x in zip(forms.wide, wide):
-            for term in forms_wide.terms:
-                totals[term] += x
-        place = piece.rows if of.groups is None else np.unique(of.groups[piece.rows])
-        rows[:, place] = mine
-        for kind, x in shares.items():
-            columns[kind] = columns[kind] + x
-    return rows, columns, totals
-
-
 def _some_rows(P, rng, largest):
     "Numbers of some rows, given ones and others at random, and what each stands for."
-    others = rng.permutation(np.delete(np.arange(P), largest))[: KEPT - len(largest)]
+    number = min(KEPT, P) - len(largest)
+    others = rng.choice(P - len(largest), number, replace=False)  # of many none is listed
+    for row in np.sort(largest):  # numbers of the rows that are left
+        others += others >= row
     rows = np.concatenate([largest, others]).astype(int)
     each = np.full(len(rows), (P - len(largest)) / max(len(others), 1))
     each[: len(largest)] = 1.0
