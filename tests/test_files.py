@@ -489,6 +489,9 @@ def test_labels_become_groups(tmp_path, name):
     np.testing.assert_array_equal(found.values, PHI)
     same = lambda x: np.asarray(x)[:, None] == np.asarray(x)
     np.testing.assert_array_equal(same(found.groups), same(LABELS))
+    twice = load_recording([path, path], key, **labels)  # shards
+    np.testing.assert_array_equal(twice.values[...], np.concatenate([PHI, PHI]))
+    np.testing.assert_array_equal(same(twice.groups), same([*LABELS, *LABELS]))
     if not name.endswith("mat"):
         parts = list(row_batches(path, key, size=3, **labels))
         np.testing.assert_array_equal(np.concatenate(parts), PHI)
