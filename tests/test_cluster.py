@@ -273,7 +273,7 @@ CENTRED = {False: ("plain", "trials", *COUNTED), "pairs": ("plain", "trials", *C
 CENTRED["means"] = "plain", "trials"
 
 
-@pytest.mark.parametrize("center, case", [(c, x) for c in CENTRED for x in CENTRED[c]])
+@pytest.mark.parametrize(("center", "case"), [(c, x) for c in CENTRED for x in CENTRED[c]])
 def test_a_block_lies_in_all_chunks(here, center, case):
     "The same view of the array in memory gives the same sketch."
     phi = structured(400, 25) + 0.5
