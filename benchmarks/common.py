@@ -63,7 +63,7 @@ def sized(full, small):
 
 
 def third_above(before):
-    "A target: at most a third more than version 0.1 took."
+    "A target: at most a third more than was measured before."
     return before * 4 / 3
 
 

@@ -6,8 +6,8 @@
 __all__ = ['LARGEST', 'KEPT', 'row_units', 'split_graph', 'Kept', 'column_means', 'kept_rows', 'kept_pairs', 'wide_factors',
            'has_high', 'graph_total', 'kept_noise', 'row_passes', 'highest_order', 'row_plan', 'Slopes', 'Drawn',
            'Shapes', 'term_shapes', 'row_slopes', 'summed_slopes', 'wide_slopes', 'wide_columns', 'own_parts',
-           'leg_shares', 'Use', 'Wide', 'Forms', 'row_forms', 'row_sums', 'row_shares', 'cut_rows', 'Piece', 'Work',
-           'near_means', 'origin_of', 'Look', 'piece_look', 'joined_looks', 'piece_sums', 'piece_shares',
+           'leg_shares', 'Use', 'Wide', 'Forms', 'row_forms', 'of_units', 'row_sums', 'row_shares', 'cut_rows', 'Piece',
+           'Work', 'near_means', 'origin_of', 'Look', 'piece_look', 'joined_looks', 'piece_sums', 'piece_shares',
            'joined_shares', 'Gathering', 'added_sums', 'Deletions', 'summed_means', 'Passes', 'row_means', 'moved_sums',
            'row_pieces']
 
@@ -33,6 +33,7 @@ from spectral_moments.engine.graphs import (
     word_weights,
 )
 from .planner import GraphSums, Open, Part, Power, Same, Sides
+from .planner import UnitSum
 from .planner import matrix_of
 from .planner import open_shares, open_sums, quadratic_forms
 from .sources import NotSurveyed, Source, scaled
@@ -607,10 +608,12 @@ def row_forms(
     slopes,  # of `summed_slopes`
     rows,  # quantities asked of rows
     columns,  # quantities asked of columns
+    grouped=False,  # whether rows come in groups
 ):  # `Forms`
     "Quantities of rows and columns, slopes that are multiples of each other made once."
     forms, right = Forms(rows, [], []), []
     for graph, each in slopes.items():
+        graph = of_units(graph) if grouped else graph
         ends, inner = _labels(graph)
         factors = defaultdict(lambda: np.zeros(rows + columns))
         for q, slope in each.items():
@@ -777,6 +780,44 @@ class _Strip:
                 yield np.einsum("ij,ij->i", self.entries(ends[0]), found[at])
 
 # %% ../../nbs/38_sums.ipynb #38500012
+@lru_cache(maxsize=1024)
+def of_units(
+    graph,  # `Open`
+):  # `Open` of sums over units, or the graph as it is
+    "A graph of one row as one of its unit, where the row itself visits a single column."
+    alone = [e for e in graph.edges if not _unit_sum(e[2])]
+    if _several(graph) or len({k for _, k, _ in alone}) != 1:
+        return graph
+    row, k, _ = alone[0]
+    labels = tuple(sorted((label for *_, label in alone), key=repr))
+    rest = tuple(edge for edge in graph.edges if edge not in alone)
+    return graph._replace(edges=((row, k, UnitSum("inputs", labels)), *rest))
+
+
+def _unit_sum(label):
+    "Whether a label is a sum over the rows of a unit."
+    return isinstance(label, UnitSum) and label.kind == "inputs"
+
+
+def _several(graph):
+    "Whether a graph has several rows, which are of one unit."
+    return len({row for row, *_ in graph.edges}) > 1
+
+
+def _strips(graphs, matrices, units):
+    "Single rows, for some graphs; units as rows, for others; and a row of each unit."
+    first = np.unique(units["inputs"], return_index=True)[1]
+    whole = [g for g in graphs if all(_unit_sum(label) for *_, label in g.edges)]
+    labels = {label for graph in whole for *_, label in graph.edges}
+    sums = {label: matrix_of(label, matrices, units)[first] for label in labels}
+    single = [g for g in graphs if g not in whole and not _several(g)]
+    strips = (
+        (_Strip(matrices, units), single, slice(None)),
+        (_Strip(sums, None), whole, first),
+    )
+    return [strip for strip in strips if strip[1]]
+
+
 def _free(graphs):
     "The same without masks of groups of rows: within a single group."
     free = lambda edges: tuple(e for e in edges if e[2] != Same("inputs"))
@@ -795,9 +836,15 @@ def row_sums(
     if groups is None:
         strip = _Strip(matrices, units)
         return [strip.sum(graph) for graph in graphs]
+    graphs = tuple(map(of_units, graphs))
     alone = groups.max() == 0  # a single group: no two rows to keep apart
     known = dict(features=features, units=units, long=("inputs",) if alone else ())
-    return open_sums(_free(graphs) if alone else graphs, matrices, **known)
+    several = tuple(filter(_several, graphs))
+    made = open_sums(_free(several) if alone else several, matrices, **known)
+    found = dict(zip(several, made))
+    for strip, mine, _ in _strips(graphs, matrices, units):
+        found |= {graph: strip.sum(graph) for graph in mine}
+    return [found[graph] for graph in graphs]
 
 
 def row_shares(
@@ -815,17 +862,23 @@ def row_shares(
         for labels, x in found.items():
             columns[of.ends(labels[0])[1]] += x
         return rows, dict(columns), totals
-    alone = groups.max() == 0
-    graphs = tuple(use.graph for use in forms.uses)
+    alone, rows = groups.max() == 0, np.zeros((forms.rows, len(groups)))
+    for strip, mine, place in _strips([x.graph for x in forms.uses], matrices, units):
+        uses = [use for use in forms.uses if use.graph in mine]
+        here, found, _ = strip.shares(forms._replace(uses=uses))
+        rows[:, place] += here
+        for labels, x in found.items():
+            columns[of.ends(labels[0])[1]] += x
+    several = [use for use in forms.uses if _several(use.graph)]
+    graphs = tuple(use.graph for use in several)
     known = dict(features=features, units=units, long=("inputs",) if alone else ())
     found = open_shares(
         _free(graphs) if alone else graphs,
-        [forms.slopes[use.slope] for use in forms.uses],
+        [forms.slopes[use.slope] for use in several],
         matrices,
         **known,
     )
-    rows = 0.0
-    for use, (mine, inner) in zip(forms.uses, found):
+    for use, (mine, inner) in zip(several, found):
         rows = rows + np.outer(use.factors[: forms.rows], mine)
         for kind, k, x in inner:
             asked = use.factors[forms.rows :] * use.graph.degree(k)
@@ -1250,7 +1303,7 @@ def _asked(work, arrays, kept, seeds, units, deletions, second):
     weights = deletions.asked, np.asarray(seeds) @ by_graph
     slopes = summed_slopes(keys, np.concatenate(weights), arrays, sizes, kept)
     number = len(weights[0])
-    forms = row_forms(slopes, *map(len, weights))
+    forms = row_forms(slopes, *map(len, weights), "inputs" in work.layout.grouped)
     if work.layout.about_mean:
         wide = wide_slopes(terms, keys, weights[0], arrays)
         forms = forms._replace(wide=wide)
