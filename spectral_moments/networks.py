@@ -348,7 +348,12 @@ class _Answers:
         self,
         name: str,  # of a layer, as in `estimates()`
     ) -> Recording:  # in the order in which the inputs passed
-        "The inputs and units of a layer that are kept, with their groups."
+        """The inputs and units of a layer that are kept, with their groups.
+
+        What a watch does not take, `estimate` does:
+
+        >>> sm.estimate(seen.sample("encoder"), population=(None, 512))  # doctest: +SKIP
+        """
         return self._called()[name].recording()
 
     def estimates(
