@@ -536,6 +536,8 @@ class Watch(_Hooks, _Passes, _Answers, _Together):
 class LayerDimension:
     "The two dimensions of a layer; that of the law is computed when it is asked for."
 
+    layer: Quantity  # of all its units, as they are: `Watch.dimension` derives all at once
+
     def __init__(self, name: str, kept: Layer, center: bool):
         self.name, self.center = name, center
         self.of_layer = _of_layer(name, kept, False, 2, center)

@@ -213,8 +213,8 @@ class Quantity(_Said):
     scale: Scale = SCALES["identity"]  # where it is nearly linear in the moments
     plain: float = math.nan  # the same function of the estimates, with its bias
     name: str = ""  # what it is
-    law: tuple = field(default=(), repr=False)  # error on the scale, acceleration, degrees
-    # of freedom; empty: as the axes tell
+    law: tuple = field(default=(), kw_only=True)  # error on the scale, acceleration,
+    # degrees of freedom; empty: as the axes tell
 
     @property
     def value(self):
@@ -449,7 +449,7 @@ def derive_each(
             own, (at, plain, *law) = {}, numbers[k]
             for key, (each, stands_for) in made.axes.items():
                 own[some[k].call, key] = Axis(each[k], stands_for)
-            found[alike[k]] = Quantity(at, own, scale, plain, name, tuple(law))
+            found[alike[k]] = Quantity(at, own, scale, plain, name, law=tuple(law))
     return found
 
 # %% ../nbs/92_results.ipynb #6c177fb7
