@@ -147,3 +147,11 @@ def test_how_often_the_check_is_wrong():
     assert "p of all (Holm)" in str(check)
     all_of_them = sm.subsample_check(phi[:5, :3], shapes=[(4, 2)], n_draws=None)
     assert math.isnan(all_of_them.p_value("naive"))
+
+
+@pytest.mark.parametrize("function", [sm.subsample_check, sm.dimension_sweep])
+def test_a_tensor_with_three_axes_is_refused(function):
+    torch = pytest.importorskip("torch")
+    with pytest.raises(ValueError, match="tensor of shape .*trials=True"):
+        function(torch.zeros(3, 20, 16))
+    assert function(torch.randn(3, 20, 16), trials=True, n_draws=2)

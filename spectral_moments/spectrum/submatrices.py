@@ -22,6 +22,7 @@ from spectral_moments.checks import (
     check_random_state,
 )
 from ..engine.arrays import check_trials
+from ..engine.systems import check_axes
 from ..engine.sources import Recording
 from ..estimation import estimate
 from ..results import Quantity, Records, from_moments, holm, new_axes
@@ -60,6 +61,7 @@ def _opened(phi, options):
     if isinstance(phi, Recording):
         options = dict(groups=phi.groups, column_groups=phi.column_groups) | options
         phi = phi.values
+    check_axes(phi, "phi", options.get("trials"))
     return check_trials(phi, missing=True), options
 
 
