@@ -166,6 +166,22 @@ class _Part(NamedTuple):
         return view.pair(Source(np.concatenate(trials, axis=1), 0, gaps))
 
 
+class _Asked(NamedTuple):
+    "What is asked of all chunks."
+
+    function: object  # of a `Pair` and what else is known
+    block: int  # number of the block, None for all rows
+    known: tuple  # what else is known
+    gaps: bool  # whether entries may be missing
+    change: object  # function of a `Pair`: another
+
+
+def _on_chunk(asked, part, *chunks):
+    "What a worker does with the rows of a block that lie in a chunk."
+    pair = asked.change(part.pair(chunks, asked.block, asked.gaps))
+    return asked.function(pair, *asked.known)
+
+# %% ../../nbs/26_cluster.ipynb #26000011
 class Spread:
     "Blocks of the rows of a view of a Dask array: a part of each lies in every chunk."
 
@@ -215,23 +231,7 @@ class Spread:
         options = asked, added_lists, sizes, advance
         return map_chunks(_on_chunk, self.blocks, self.parts, *options)
 
-
-class _Asked(NamedTuple):
-    "What is asked of all chunks."
-
-    function: object  # of a `Pair` and what else is known
-    block: int  # number of the block, None for all rows
-    known: tuple  # what else is known
-    gaps: bool  # whether entries may be missing
-    change: object  # function of a `Pair`: another
-
-
-def _on_chunk(asked, part, *chunks):
-    "What a worker does with the rows of a block that lie in a chunk."
-    pair = asked.change(part.pair(chunks, asked.block, asked.gaps))
-    return asked.function(pair, *asked.known)
-
-
+# %% ../../nbs/26_cluster.ipynb #26000012
 def added_lists(
     parts,  # list of lists
 ):  # list
