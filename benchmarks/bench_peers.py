@@ -78,7 +78,23 @@ def dimensions():
     module, number = package("dimensionality")
     if module:
         found[f"dimensionality {number}"] = module.participation_ratio
+    if number := package("driada")[1]:
+        found[f"DRIADA {number}"] = driada_dimension
     return found
+
+
+def driada_dimension(phi):
+    "DRIADA's effective dimension, of correlations, with its correction, which draws."
+    from driada.dimensionality import eff_dim
+
+    np.random.seed(SEED)  # noqa: NPY002, the generator that it draws from
+    return eff_dim(phi, enable_correction=True)
+
+
+def equal_features(P, Q, rng, d=20):
+    "Linear features of variance one and mean one: covariance and correlations agree."
+    w = rng.standard_normal((d, Q))
+    return rng.standard_normal((P, d)) @ (w / np.linalg.norm(w, axis=0)) + 1
 
 
 def unit_gram(x):
@@ -280,11 +296,11 @@ def moment_errors(draws):
 
 
 def dimension_errors(draws):
-    "Errors of the centred dimension of a linear process, by size."
-    process, found = sm.Linear(20), {}
+    "Errors of the centred dimension of a linear process with equal features, by size."
+    found = {}
     for name, peer in dimensions().items():
         for P in sized((40, 80, 160), (20, 30)):
-            values = [peer(process.sample(P, P, seeded(P, i)) + 1.0) for i in range(draws)]
+            values = [peer(equal_features(P, P, seeded(P, i))) for i in range(draws)]
             found.setdefault(name, []).append({"P": P, **summary(values, 20.0)})
     return found
 
@@ -418,7 +434,7 @@ def report_errors(report, found, draws):
             **settings,
         )
     for part, ours, what in (
-        ("dimension", "all cycles", "linear process, 40 x 40"),
+        ("dimension", "all cycles", "linear process, features of variance 1, 40 x 40"),
         ("alignment", "ours", "two linear systems, 40 x (20, 40)"),
     ):
         for name, rows in found[part].items():
@@ -433,7 +449,7 @@ def report_errors(report, found, draws):
 
 def versions():
     "Versions of the peers that are there."
-    names = ("spectral_moments", "numpy", "dimensionality", *PEERS)
+    names = ("spectral_moments", "numpy", "dimensionality", "driada", *PEERS)
     return {name: number for name in names if (number := package(name)[1])}
 
 

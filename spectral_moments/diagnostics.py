@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['SAMPLED', 'LOOKED', 'SHOWN', 'MEAN_SHARE', 'GAIN', 'NEAR', 'CHANCE', 'UNKNOWN', 'FAR', 'UNEVEN', 'SMALL_PART',
-           'ALIKE', 'WORTH', 'WORTH_OF', 'MOVED', 'FEW_UNITS', 'FEW_SHARE', 'FEW_CARRY', 'FEW_OF', 'SMALL_CARRY',
-           'SMALL_OF', 'AN_ORDER', 'EVEN', 'MANY', 'UNSURE', 'CRUDE', 'FEWEST', 'data_notes', 'design_notes',
-           'column_notes', 'pair_notes', 'lost_notes', 'moment_notes', 'drawn_notes', 'dominant_units', 'rare_note',
-           'even_note', 'law_notes', 'function_notes', 'neighbour_notes', 'diagnose']
+           'ALIKE', 'WORTH', 'WORTH_OF', 'QUIET', 'QUIET_WORTH', 'MOVED', 'FEW_UNITS', 'FEW_SHARE', 'FEW_CARRY',
+           'FEW_OF', 'SMALL_CARRY', 'SMALL_OF', 'AN_ORDER', 'EVEN', 'MANY', 'UNSURE', 'CRUDE', 'FEWEST', 'data_notes',
+           'design_notes', 'column_notes', 'pair_notes', 'lost_notes', 'moment_notes', 'drawn_notes', 'dominant_units',
+           'rare_note', 'even_note', 'law_notes', 'function_notes', 'neighbour_notes', 'diagnose']
 
 # %% ../nbs/97_diagnostics.ipynb #1f2838c3
 import itertools
@@ -344,7 +344,8 @@ def _above_one(found):
     ]
 
 
-WORTH, WORTH_OF = 5.5, 7  # inputs that an error rests on: too few, if they are of 7 as many
+WORTH, WORTH_OF = 3, 7  # inputs that an error rests on: too few, if they are of 7 as many
+QUIET, QUIET_WORTH = 0.03, 12  # middle part over the mean: the others say nothing; too few
 
 
 def _few_inputs(found):
@@ -356,7 +357,8 @@ def _few_inputs(found):
             continue
         axis = next(axis for (_, kind), axis in q.axes.items() if kind == "inputs")
         size, worth = abs(unit_parts(axis)[0]), carriers({"inputs": axis})[0]
-        if worth < min(WORTH, len(size) / WORTH_OF):
+        quiet = np.median(size**2) < QUIET * np.mean(size**2)
+        if worth < min(QUIET_WORTH if quiet else WORTH, len(size) / WORTH_OF):
             first = np.argsort(-size, kind="stable")[: math.ceil(worth)]
             what = "inputs" if len(size) == q.estimate.shape[1] else "groups of inputs"
             doubts[q.names] = f"{len(size)} {what}", worth, _named(first)
@@ -451,8 +453,7 @@ def drawn_notes(
     return [
         f"{', '.join(moved)}: means over random orders or pairs of rows, more than there "
         f"was time for; another random_state moves them by up to {max(moved.values()):.0%} "
-        "of their errors, which hold this; a larger n_permutations by less, but its "
-        "errors leave the draws out"
+        "of their errors, which hold this; a larger n_permutations by less"
     ]
 
 # %% ../nbs/97_diagnostics.ipynb #6f3375ea
@@ -658,7 +659,7 @@ def diagnose(
     mine = [label for label, good in zip(labels, own) if good]
     notes += moment_notes(mine, values[own], stderr[own], estimate.usable[own])
     if "draws" in estimate.axes:
-        known = estimate.usable & (stderr > 0)
+        known = (stderr > 0) & np.isfinite(stderr)  # also what is not usable
         parts = zip(labels, estimate.parts["draws"], stderr, known)
         moved = {label: part / error for label, part, error, good in parts if good}
         notes += drawn_notes(moved)

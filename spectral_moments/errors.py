@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['NORMAL', 'LOG_SCALE', 'LEAST_DEGREES', 'USABLE_ERROR', 'SCALES', 'STEP', 'unit_count', 'unit_parts', 'axis_error',
-           'axes_covariance', 'normal_units', 'error_law', 'error_shape', 'bounded_degrees', 'carriers', 'quantiles',
-           'error_range', 'interval', 'usable', 'Scale', 'at_each', 'Replicated', 'replicate']
+           'total_error', 'axes_covariance', 'normal_units', 'error_law', 'error_shape', 'bounded_degrees', 'carriers',
+           'quantiles', 'error_range', 'interval', 'usable', 'is_seen', 'Scale', 'at_each', 'Replicated', 'replicate']
 
 # %% ../nbs/52_errors.ipynb #eb485ee1
 import math
@@ -28,30 +28,35 @@ def unit_count(axis) -> int:
     return round(float(_unit_weights(axis)[1]))
 
 
-def unit_parts(axis):  # (words, units); NaN where it is not known
+def unit_parts(axis):  # (words, units), or (..., units); NaN where it is not known
     "The part of each unit in the error, by the jackknife: products are the covariance."
     d, (w, N) = np.atleast_2d(axis.deviations), _unit_weights(axis)
     if N <= 1:
         return np.full(d.shape, np.nan)
     with np.errstate(invalid="ignore"):
-        mean = (d * w).sum(axis=1, keepdims=True) / N  # finite if all of them are
+        mean = (d * w).sum(axis=-1, keepdims=True) / N  # finite if all of them are
         mean[~np.isfinite(mean)] = np.nan
         return (d - mean) * np.sqrt(w * (1 - 1 / N))
 
 
-def axis_error(axis):  # (words,); infinite where it is not known
+def axis_error(axis):  # (words,), or (...); infinite where it is not known
     "Standard error that is due to one axis; no square leaves the range of doubles."
     parts = unit_parts(axis)
-    unit = abs(parts).max(axis=1)
+    unit = abs(parts).max(axis=-1)
     unit = np.where(unit > 0, unit, 1.0)
-    found = unit * np.sqrt(((parts / unit[:, None]) ** 2).sum(axis=1))
+    u = parts / unit[..., None]
+    found = unit * np.sqrt(np.vecdot(u, u))
     return np.where(np.isnan(found), np.inf, found)
 
 # %% ../nbs/52_errors.ipynb #ec1f8705
+def total_error(axes: dict):  # (words,), or (...); 0 if there are none
+    "Standard error that is due to all axes."
+    return np.hypot.reduce([axis_error(axis) for axis in axes.values()])
+
+
 def axes_covariance(axes: dict):  # (words, words); infinite where it is not known
     "Covariance of the estimates of all words."
-    errors = [axis_error(axis) for axis in axes.values()]
-    power = np.frexp(np.hypot.reduce(errors))[1][:, None]
+    power = np.frexp(total_error(axes))[1][:, None]
     parts = [np.ldexp(unit_parts(axis), -power) for axis in axes.values()]
     with np.errstate(over="ignore", under="ignore"):
         covariance = np.ldexp(sum(x @ x.T for x in parts), power + power.T)
@@ -79,8 +84,7 @@ NORMAL = "probes", "kept rows", "draws"  # axes that are noise of a known covari
 def error_law(axes: dict):  # (error, acceleration, degrees of freedom) of each word
     "Size of the error, its skewness, how well the size is known; inf, 0, inf: not known."
     sides = [unit_parts(axis) for axis in axes.values()]
-    parts = np.concatenate(sides, axis=1)
-    largest = abs(parts).max(axis=1)
+    largest = np.maximum.reduce([abs(parts).max(axis=1) for parts in sides])
     known = np.isfinite(largest) & (largest > 0)
     unit = np.where(known, largest, 1)[:, None]
     variance = third = spread = units = 0
@@ -88,11 +92,11 @@ def error_law(axes: dict):  # (error, acceleration, degrees of freedom) of each 
     for (key, axis), parts in zip(axes.items(), sides):
         u = parts / unit
         square = u * u
-        second = square.sum(axis=1)
+        second = np.vecdot(u, u)
         variance = variance + second
         if name(key) not in NORMAL:
-            third = third - (square * u / np.sqrt(_unit_weights(axis)[0])).sum(axis=1)
-            spread = spread + (square * square).sum(axis=1) - second**2 / u.shape[1]
+            third = third - np.vecdot(square, u / np.sqrt(_unit_weights(axis)[0]))
+            spread = spread + np.vecdot(square, square) - second**2 / u.shape[1]
             units += u.shape[1] - 1
     with np.errstate(divide="ignore", invalid="ignore"):
         error = np.where(np.isnan(largest), np.inf, unit[:, 0] * np.sqrt(variance))
@@ -162,6 +166,14 @@ def usable(values, stderr):  # boolean array
     values, stderr = np.asarray(values, dtype=float), np.asarray(stderr, dtype=float)
     return np.logical_and.accumulate((values > 0) & (stderr < USABLE_ERROR * values))
 
+
+def is_seen(values, axes: dict, word: int):  # boolean array (...) of values (words, ...)
+    "Whether a word is positive by more than twice its error, or that is not known."
+    error = total_error(
+        {k: x._replace(deviations=x.deviations[word]) for k, x in axes.items()}
+    )
+    return (values[word] > 0) & ~((error < np.inf) & (error >= USABLE_ERROR * values[word]))
+
 # %% ../nbs/52_errors.ipynb #a1deb8de
 class Scale(NamedTuple):
     "A power or, if it is 0, the logarithm: where a quantity is nearly linear in moments."
@@ -216,48 +228,51 @@ STEP = 0.1  # of a numerical derivative, in standard errors
 
 
 def _gradient(here, values, axes):
-    "Numerical derivative of a function of (words, units) by each moment, (words,)."
-    error = np.hypot.reduce([axis_error(axis) for axis in axes.values()])
+    "Numerical derivative of a function by each moment, as values, (words, ...)."
+    error = total_error(axes)
     step = np.where(np.isfinite(error) & (error > 0), STEP * error, 1e-6 * abs(values))
-    step = np.diag(np.where(step > 0, step, 1e-6))
-    up, down = (here(values[:, None] + sign * step) for sign in (1, -1))
-    return (up - down) / (2 * np.diag(step))
+    step = np.where(step > 0, step, 1e-6)
+    one = np.eye(len(values)).reshape(len(values), *[1] * (step.ndim - 1), len(values))
+    moved = one * step[..., None]
+    up, down = (here(values[..., None] + sign * moved) for sign in (1, -1))
+    return np.moveaxis(up - down, -1, 0) / (2 * step)
 
 # %% ../nbs/52_errors.ipynb #14113bf6
 class Replicated(NamedTuple):
     "A number on its scale, and what leaving out each unit does to it there."
 
-    at: float  # with the bias removed
-    plain: float  # without
-    axes: dict  # key -> deviations (units,)
+    at: np.ndarray  # with the bias removed, (...)
+    plain: np.ndarray  # without
+    axes: dict  # key -> `Axis` of it, (..., units)
 
 
 def replicate(
     f: Callable,  # function of moments, as for `at_each`
-    values: np.ndarray,  # the moments, (words,)
-    axes: dict,  # key -> `Axis` of them
+    values: np.ndarray,  # the moments, (words,), or (words, ...) of several estimates
+    axes: dict,  # key -> `Axis` of them, (words, ..., units)
     scale: Scale,  # where f is nearly linear
     *,
     linear: bool = False,  # whether to use the derivative of f: for an f that takes long
 ):  # `Replicated`
     "The jackknife of a function of moments, on a scale {eq}`eq-derived`."
-    here, given = lambda moments: scale.to(at_each(f, moments)), values[:, None]
-    shifts = [axis.deviations for axis in axes.values()]
-    shifts = np.concatenate([np.zeros_like(given), *shifts], axis=1)  # nothing left out
+    flat = lambda moments: at_each(f, moments.reshape(len(moments), -1))
+    here = lambda moments: scale.to(flat(moments)).reshape(moments.shape[1:])
+    shifts, given = [axis.deviations for axis in axes.values()], values[..., None]
+    shifts = np.concatenate([np.zeros_like(given), *shifts], axis=-1)  # nothing left out
     if linear and axes:
-        plain, gradient = here(given)[0], _gradient(here, values, axes)[:, None]
+        plain, gradient = here(given)[..., 0], _gradient(here, values, axes)[..., None]
         changes = np.where(gradient == 0, 0, gradient * shifts).sum(axis=0)
     else:
         places = here(given + shifts)
-        plain, changes = places[0], places - places[0]
-    plain, bias, found, start = float(plain), 0.0, {}, 1
+        plain, changes = places[..., 0], places - places[..., :1]
+    bias, found, start = 0.0, {}, 1
     for key, axis in axes.items():
-        end = start + axis.deviations.shape[1]
-        each, start, (weights, count) = changes[start:end], end, _unit_weights(axis)
+        end = start + axis.deviations.shape[-1]
+        each, start, (weights, count) = changes[..., start:end], end, _unit_weights(axis)
         found[key] = axis._replace(deviations=each)
-        bias += (count - 1) * (weights * each).sum() / count
-    if not math.isfinite(bias) or not plain:
-        return Replicated(plain, plain, found)
-    towards_zero = scale.power != 0 and bias * plain > 0
-    at = plain / (1 + bias / plain) if towards_zero else plain - bias
+        bias = bias + (count - 1) * (weights * each).sum(axis=-1) / count
+    with np.errstate(all="ignore"):
+        towards_zero = (scale.power != 0) & (bias * plain > 0)
+        at = np.where(towards_zero, plain / (1 + bias / plain), plain - bias)
+    at = np.where(np.isfinite(bias) & (plain != 0), at, plain)
     return Replicated(at, plain, found)

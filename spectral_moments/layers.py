@@ -19,6 +19,7 @@ import numpy as np
 
 from . import __version__
 from .checks import ArgumentError
+from .engine.inner_loop import compiled
 from .engine.reduction import Axis
 from .engine.sources import Recording
 from .results import Estimate, power_words
@@ -359,6 +360,27 @@ def about_mean(
     return found
 
 
+@compiled(fastmath={"reassoc", "contract"})
+def _powers(rows, center):
+    "Mean, rows about it, sums of fourth powers, and of squared lengths; in one go."
+    P, Q = rows.shape
+    origin, fourth, squares, z = np.zeros(Q), np.zeros(Q), 0.0, np.empty_like(rows)
+    if center:
+        for i in range(P):
+            for a in range(Q):
+                origin[a] += rows[i, a]
+        origin /= P
+    for i in range(P):
+        length = 0.0
+        for a in range(Q):
+            entry = rows[i, a] - origin[a]
+            z[i, a] = entry
+            length += entry**2
+            fourth[a] += entry**4
+        squares += length**2
+    return origin, z, fourth, squares
+
+
 @np.errstate(all="ignore")
 def rows_about_mean(
     rows: np.ndarray,  # (rows, units)
@@ -366,51 +388,33 @@ def rows_about_mean(
     center: bool = True,  # False: about zero
 ) -> tuple:  # (dict of arrays: count, origin, gram, fourth, squares; rows about the mean)
     "The same of rows that are all there: no further sums are needed to move them."
-    (P, Q), kind = rows.shape, rows.dtype
-    mean = np.full(P, center / P, kind)
-    origin = mean @ rows
-    z = rows - origin
-    rest = mean @ z  # of a mean that was rounded
-    z -= rest  # in place: a matrix of this size takes longer to make than to fill
-    some, gram = z[shown].copy(), z.T @ z
-    variance = gram.trace()
-    if center and not variance > LOST * (variance + P * (rest @ rest)):
+    P, (origin, z, fourth, squares) = len(rows), _powers(rows, center)
+    gram = (z.T @ z).astype(float)
+    rounding = P * (origin @ origin) * np.finfo(float).eps ** 2
+    if center and not LOST * gram.trace() > rounding:
         gram *= math.nan
-    z *= z
-    lengths = z @ np.ones(Q, kind)
-    z *= z
-    fourth = np.ones(P, kind) @ z
-    sums = dict(count=P, origin=origin + rest, gram=gram, fourth=fourth)
-    sums |= dict(squares=lengths @ lengths)
-    return {name: np.asarray(x, dtype=float) for name, x in sums.items()}, some
+    sums = dict(count=P, origin=origin, gram=gram, fourth=fourth, squares=squares)
+    return sums, z[shown]
 
 # %% ../nbs/50_layers.ipynb #37a850f5
-def _norms(gram):
-    "Squared lengths of the columns of a matrix."
-    return np.einsum("ab,ab->b", gram, gram)
-
-
-def _six(x):
-    "Six numbers that the moments are made of."
-    s, norm = x["gram"].diagonal(), _norms(x["gram"]).sum()
-    return np.array([x["count"], s.sum(), norm, s @ s, x["squares"], x["fourth"].sum()])
-
-
-def _without_units(x, six):
-    "The six numbers without each unit, (6, units)."
-    s = x["gram"].diagonal()
-    found = np.repeat(six[:, None], len(s), axis=1)
-    found[1] -= s
-    found[2] += s**2 - 2 * _norms(x["gram"])
-    found[3] -= s**2
-    found[4] *= (1 - s / six[1]) ** 2  # a part of relative size 1 / P
-    found[5] -= x["fourth"]
+def _five(x):
+    "Five numbers that the moments are made of: of all units, and without each."
+    s, norms = x["gram"].diagonal(), np.vecdot(x["gram"], x["gram"])
+    square, fourth, total = s * s, x["fourth"], s.sum()
+    found = np.empty((5, 1 + len(s)))
+    found[:] = [[total], [norms.sum()], [square.sum()], [x["squares"]], [fourth.sum()]]
+    without = found[:, 1:]
+    without[0] -= s
+    without[1] += square - 2 * norms
+    without[2] -= square
+    without[3] *= (1 - s / total) ** 2  # a part of relative size 1 / P
+    without[4] -= fourth
     return found
 
 
-def _moments(six, Q, population, center):
-    "m(1) and m(2) from six numbers."
-    P, total, norm, squares, lengths, fourth = six
+def _moments(five, P, Q, population, center):
+    "m(1) and m(2) from five numbers of a matrix P x Q."
+    total, norm, squares, lengths, fourth = five
     same, weights, cycles, degrees = pair_weights(P, Q, population, center)
     c, s, q = norm - same * squares, total**2 - same * squares, lengths - same * fourth
     second = (weights[0] * c + weights[1] * s + weights[2] * q) / cycles
@@ -426,8 +430,8 @@ def row_sums(
     meets = gram.astype(z.dtype)
     diagonal = meets.diagonal().copy()
     np.fill_diagonal(meets, 0)
-    square, along = z * z, lambda a, b: np.einsum("ia,ia->i", a, b)
-    found = square.sum(1), along(square, square), along(z @ meets, z), square @ diagonal
+    square, along = z * z, np.vecdot
+    found = along(z, z), along(square, square), along(z @ meets, z), square @ diagonal
     return np.array(found, dtype=float)
 
 
@@ -436,9 +440,10 @@ def _of_inputs(found, P, Q, population):
     lengths, fourth, others, itself = found
     same, _, cycles, _ = pair_weights(P, Q, population, False)
     pairs = others + (1 - same) * itself - lengths**2 + same * fourth
-    shares = np.array([lengths / (P - 1) / Q, 2 * P / (P - 2) * pairs / cycles])
+    shares = np.array([lengths / ((P - 1) * Q), 2 * P / ((P - 2) * cycles) * pairs])
     count = len(lengths)
-    return Axis(shares.mean(1, keepdims=True) - shares, np.full(count, P / count))
+    mean = shares.sum(axis=1, keepdims=True) / count
+    return Axis(mean - shares, np.full(count, P / count))
 
 
 def moments_of_sums(
@@ -453,20 +458,22 @@ def moments_of_sums(
     "m(1) and m(2) from sums, with their errors."
     Q, R = len(x["origin"]), population
     with np.errstate(all="ignore"):  # of layers that are dead or infinite
-        six = _six(x)
-        values = _moments(six, Q, R, center)
+        units, P = np.full(1 + Q, Q - 1.0), float(x["count"])
+        units[0] = Q  # then without each
+        found = _moments(_five(x), P, units, R, center)
+        values, without = found[:, :1], found[:, 1:]
         if inputs is None:
-            without = _moments(np.transpose([*map(_six, rest)]), Q, R, center)
-            inputs = Axis(without - values[:, None])
+            counts = np.array([part["count"] for part in rest])
+            folds = np.transpose([_five(part)[:, 0] for part in rest])
+            inputs = Axis(_moments(folds, counts, Q, R, center) - values)
         else:
-            inputs = _of_inputs(inputs, six[0], Q, R)
-        without = _moments(_without_units(x, six), Q - 1, R, center)
+            inputs = _of_inputs(inputs, P, Q, R)
         unseen = 1 if R is None else math.sqrt(1 - Q / R)
-        features = Axis((without - values[:, None]) * unseen)
+        features = Axis((without - values) * unseen)
     settings = dict(center=center, population=R and {"features": R})
     settings |= dict(method="sums over inputs", version=__version__)
-    shapes, axes = {"phi": (1, round(six[0]), Q)}, dict(inputs=inputs, features=features)
-    return Estimate(values, axes, power_words(2), shapes, ["sums"] * 2, settings)
+    shapes, axes = {"phi": (1, round(P), Q)}, dict(inputs=inputs, features=features)
+    return Estimate(values[:, 0], axes, power_words(2), shapes, ["sums"] * 2, settings)
 
 # %% ../nbs/50_layers.ipynb #ce544672
 WAITING = 1024  # inputs that wait, so that sums are made by one product of matrices

@@ -46,6 +46,7 @@ from spectral_moments.results import (
     Estimate,
     Quantity,
     Records,
+    dimension_of_each,
     html_table,
     new_axes,
     text_table,
@@ -347,7 +348,12 @@ class _Answers:
         self,
         name: str,  # of a layer, as in `estimates()`
     ) -> Recording:  # in the order in which the inputs passed
-        "The inputs and units of a layer that are kept, with their groups."
+        """The inputs and units of a layer that are kept, with their groups.
+
+        What a watch does not take, `estimate` does:
+
+        >>> sm.estimate(seen.sample("encoder"), population=(None, 512))  # doctest: +SKIP
+        """
         return self._called()[name].recording()
 
     def estimates(
@@ -368,9 +374,11 @@ class _Answers:
     def dimension(self) -> "LayerDimensions":
         "Dimension of every layer as it is, and of the law behind its units, with errors."
         called = self._called().items()
-        return LayerDimensions(
-            {name: LayerDimension(name, x, self.center) for name, x in called}
-        )
+        found = {name: LayerDimension(name, x, self.center) for name, x in called}
+        each = dimension_of_each([both.of_layer for both in found.values()])
+        for both, layer in zip(found.values(), each):
+            both.layer = layer
+        return LayerDimensions(found)
 
     def plot(
         self,
@@ -541,11 +549,6 @@ class LayerDimension:
     def of_law(self) -> Estimate:
         "Moments of the law that the units are drawn from."
         return _of_layer(self.name, self.kept, True, 2, self.center)
-
-    @cached_property
-    def layer(self) -> Quantity:
-        "Of all its units, as they are."
-        return self.of_layer.dimension()
 
     @cached_property
     def law(self) -> Quantity:

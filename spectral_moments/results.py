@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['SCHEMA', 'CONSERVATIVE', 'FAINT', 'EstimateWarning', 'warn_all', 'finite_or_none', 'check_level', 'text_table',
-           'html_table', 'Records', 'recorded', 'joined_axes', 'renamed_axes', 'Quantity', 'power_words', 'Forecast',
-           'Estimate', 'values_in_units', 'answer', 'from_moments', 'new_axes', 'rank_axes', 'holm', 'Comparison',
-           'compare']
+           'html_table', 'Records', 'recorded', 'joined_axes', 'renamed_axes', 'Quantity', 'power_words', 'derive_each',
+           'dimension_of_each', 'Forecast', 'Estimate', 'values_in_units', 'answer', 'from_moments', 'new_axes',
+           'rank_axes', 'holm', 'Comparison', 'compare']
 
 # %% ../nbs/92_results.ipynb #2b0b14e3
 import itertools
@@ -213,6 +213,8 @@ class Quantity(_Said):
     scale: Scale = SCALES["identity"]  # where it is nearly linear in the moments
     plain: float = math.nan  # the same function of the estimates, with its bias
     name: str = ""  # what it is
+    law: tuple = field(default=(), repr=False)  # error on the scale, acceleration, degrees
+    # of freedom; empty: as the axes tell
 
     @property
     def value(self):
@@ -222,8 +224,8 @@ class Quantity(_Said):
     @cached_property
     def _law(self):
         "Standard error on the scale, acceleration and degrees of freedom."
-        if not self.axes:
-            return math.nan, 0.0, math.inf
+        if self.law or not self.axes:
+            return self.law or (math.nan, 0.0, math.inf)
         return tuple(float(x[0]) for x in errors.error_law(self.axes))
 
     @property
@@ -405,6 +407,51 @@ class _Tabled(_Worded):
         ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
         return ax
 
+# %% ../nbs/92_results.ipynb #de71fe0a
+def _alike(estimates):
+    "Numbers of estimates, in lists of those whose axes have units alike."
+    found, weights = {}, lambda x: x if x is None else np.asarray(x).tobytes()
+    for k, x in enumerate(estimates):
+        axes = x.axes.items()
+        sizes = ((key, a.deviations.shape, weights(a.stands_for)) for key, a in axes)
+        found.setdefault(tuple(sizes), []).append(k)
+    return found.values()
+
+
+def _stacked(axes):
+    "The same axis of several estimates as one, (words, estimates, units)."
+    each = np.array([axis.deviations for axis in axes]).swapaxes(0, 1)
+    return axes[0]._replace(deviations=each)
+
+
+def derive_each(
+    estimates: list,  # of `Estimate`, of the same words
+    f: Callable,  # as for `Estimate.derive`
+    scale: Scale,  # where f is nearly linear
+    *,
+    linear: bool = False,  # whether to use the derivative of f
+    name: str = "",  # what it is
+    divisor: int | None = None,  # word that f divides by: without a sign of it, NaN
+) -> list:  # of `Quantity`
+    "A number made of the moments of each of several estimates, at once if they are alike."
+    found = [Quantity(math.nan, name=name)] * len(estimates)
+    for alike in _alike(estimates):
+        some = [estimates[k] for k in alike]
+        values = np.array([x.values for x in some]).T
+        axes = {key: _stacked([x.axes[key] for x in some]) for key in some[0].axes}
+        made = errors.replicate(f, values, axes, scale, linear=linear)
+        law = errors.error_law(made.axes) if axes else np.empty((0, len(some)))
+        numbers = np.stack([made.at, scale.back(made.plain), *law], axis=1).tolist()
+        seen = np.ones(len(some), dtype=bool)
+        if divisor is not None:
+            seen = errors.is_seen(values, axes, divisor)
+        for k in np.flatnonzero(seen):
+            own, (at, plain, *law) = {}, numbers[k]
+            for key, (each, stands_for) in made.axes.items():
+                own[some[k].call, key] = Axis(each[k], stands_for)
+            found[alike[k]] = Quantity(at, own, scale, plain, name, tuple(law))
+    return found
+
 # %% ../nbs/92_results.ipynb #6c177fb7
 class _Derived(_Tabled):
     "Numbers made of its moments."
@@ -423,10 +470,7 @@ class _Derived(_Tabled):
             problem = f"scale = {scale!r} is not one of {', '.join(SCALES)} or a power"
             raise ArgumentError("scale", problem)
         scale = SCALES[scale] if isinstance(scale, str) else Scale(float(scale))
-        axes = {(self.call, key): axis for key, axis in self.axes.items()}
-        found = errors.replicate(f, self.values, axes, scale, linear=linear)
-        plain = float(scale.back(found.plain))
-        return Quantity(found.at, found.axes, scale, plain, name)
+        return derive_each([self], f, scale, linear=linear, name=name)[0]
 
     def __getitem__(self, word):
         "A word, or an order of one system, as a `Quantity`: est['ab'], est[2]."
@@ -448,20 +492,28 @@ class _Derived(_Tabled):
         if (system,) * order not in self.words:
             problem = f"order = {order} needs m({order}); estimate with a higher n_max"
             raise ArgumentError("order", problem)
-        first, last = (self.words.index((system,) * n) for n in (1, order))
+        return dimension_of_each([self], order, system)[0]
 
-        def inverse(m):
-            "1 / D, with the sign of m(order)."
-            ratio = m[last] / m[first]
-            for _ in range(order - 1):  # no power of a moment leaves the range of doubles
-                ratio = ratio / m[first]
-            return np.copysign(abs(ratio) ** (1 / (order - 1)), ratio)
 
-        name = "dimension m(1)^2/m(2)" if order == 2 else f"dimension of order {order}"
-        size, error = self.values[first], self.stderr[first]
-        if not size > 0 or math.inf > error >= errors.USABLE_ERROR * size:
-            return Quantity(math.nan, name=name)  # no sign of a signal: 0/0
-        return self.derive(lambda m: 1 / inverse(m), "reciprocal", name=name)
+def dimension_of_each(
+    estimates: list,  # of `Estimate`, of the same words
+    order: int = 2,  # of the Renyi entropy
+    system: str = "phi",  # its name
+) -> list:  # of `Quantity`
+    "`Estimate.dimension` of several, at once if they are alike."
+    words = estimates[0].words
+    first, last = (words.index((system,) * n) for n in (1, order))
+
+    def inverse(m):
+        "1 / D, with the sign of m(order)."
+        ratio = m[last] / m[first]
+        for _ in range(order - 1):  # no power of a moment leaves the range of doubles
+            ratio = ratio / m[first]
+        return np.copysign(abs(ratio) ** (1 / (order - 1)), ratio)
+
+    name = "dimension m(1)^2/m(2)" if order == 2 else f"dimension of order {order}"
+    options = dict(name=name, divisor=first)
+    return derive_each(estimates, lambda m: 1 / inverse(m), SCALES["reciprocal"], **options)
 
 # %% ../nbs/92_results.ipynb #252495a3
 CONSERVATIVE = 2.0  # how much too large the jackknife may be, if all units are alike

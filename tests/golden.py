@@ -11,6 +11,7 @@ import json
 import subprocess
 import tempfile
 import warnings
+from dataclasses import replace
 from operator import attrgetter, itemgetter
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,17 +52,24 @@ def part(start):
     return get
 
 
+def undrawn(get):
+    "A field as if what is drawn had no error: version 0.2 left that out."
+    known = lambda x: {k: axis for k, axis in x.axes.items() if k != "draws"}
+    return lambda x: get(replace(x, axes=known(x)))
+
+
 INTERVAL = {"low95": end(0), "high95": end(1)}
 SIDES = {"stderr_rows": part("inputs"), "stderr_columns": part("features")}
 MOMENTS = {
-    **each(["values", "stderr", "usable"], attrgetter),
+    **each(["values", "usable"], attrgetter),
+    "stderr": undrawn(attrgetter("stderr")),
     **SIDES,
     "probe_error": lambda x: x.parts["probes"],
-    "covariance": lambda x: triangle(x.covariance),
+    "covariance": undrawn(lambda x: triangle(x.covariance)),
     "expected_stderr": lambda x: x.expected_stderr(50, 70).middle,
     "dimension": lambda x: x.dimension().value,
     "dimension_stderr": lambda x: x.dimension().stderr,
-    **INTERVAL,
+    **{name: undrawn(get) for name, get in INTERVAL.items()},
 }
 ALIGNMENT = {
     **each(["value", "stderr", "ratio"], attrgetter),
@@ -290,7 +298,8 @@ def made(spec):
         return network(**spec)
     spec = dict(spec)
     kind, _ = spec.pop("as", None), spec.pop("lazy", None)
-    return turned_into(matrix(**spec), kind)
+    order = spec.pop("trials", slice(None))
+    return turned_into(matrix(**spec)[order], kind)
 
 
 def result(call):

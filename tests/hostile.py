@@ -75,16 +75,28 @@ def block_sums(enter, leave, n_max, row_edges, edges):
     return [*map(closed, range(n_max))]
 
 
-def exact_blocks(pair, n_max, row_edges, edges):
+def about_own_means(x, y, row_edges):
+    "Blocks of whole numbers about their means: products as they should be, times a number."
+    sizes = np.diff(row_edges).tolist()
+    unit = math.lcm(*(k * (k - 1) for k in sizes))
+    own = lambda z, a, k: k * z[a : a + k] - z[a : a + k].sum(0)
+    parts = [(own(x, a, k) * (unit // (k * (k - 1))), own(y, a, k))
+             for a, k in zip(row_edges.tolist(), sizes)]  # fmt: skip
+    return *map(np.concatenate, zip(*parts)), unit
+
+
+def exact_blocks(pair, n_max, row_edges, edges, center=False):
     "Means over cycles through increasing blocks, as fractions; None where there is none."
 
-    def sums(enter, leave):
+    def sums(enter, leave, center=False):
         (x, y), unit = whole_numbers(enter, leave)
+        x, y, more = about_own_means(x, y, row_edges) if center else (x, y, 1)
         found = block_sums(x, y, n_max, row_edges, edges)
-        return [Fraction(s, unit ** (2 * n)) for n, s in enumerate(found, 1)]
+        return [Fraction(s, (unit**2 * more) ** n) for n, s in enumerate(found, 1)]
 
     counts = sums(*(pair.counts or [np.ones(pair.shape)] * 2))
-    return [s / c if c else None for s, c in zip(sums(pair.enter, pair.leave), counts)]
+    found = sums(pair.enter, pair.leave, center)
+    return [s / c if c else None for s, c in zip(found, counts)]
 
 
 def exact_cycles(pair, n_max, center):
@@ -167,13 +179,15 @@ def exact_means(name, design, view, ask):
     edges = [np.arange(P + 1), np.arange(Q + 1)]
     if name in ("blocks", "sketched"):
         base = blocks.BLOCKS // (2 if name == "sketched" else 1)
-        several = [max(blocks.BLOCKS, 3 * ask.n_max), max(base, 3 * ask.n_max)]
-        edges = [blocks.even_edges(s, min(s, b)) for s, b in zip((P, Q), several)]
+        few = 0 if ask.center else blocks.BLOCKS
+        several = [max(few, 3 * ask.n_max), max(base, 3 * ask.n_max)]
+        most = (P // 2 if ask.center else P, Q)  # a block about its own mean has two rows
+        edges = [blocks.even_edges(s, min(*b)) for s, *b in zip((P, Q), most, several)]
     if name == "sketched" and 8 * ask.n_max * 128 * P > sketch.LANE_BYTES:
         return None
     given = view.row_edges, view.column_edges
     edges = [mine if e is None else e for mine, e in zip(edges, given)]
-    return exact_blocks(pair, ask.n_max, *edges)
+    return exact_blocks(pair, ask.n_max, *edges, ask.center)
 
 
 class Watch:
@@ -204,9 +218,8 @@ class Watch:
                 asked = {len(word) for word in ask.words}  # others come by another way
                 told = enumerate(exact or (), 1)
                 exact = exact and [x if n in asked else None for n, x in told]
-                self.seen.append(
-                    (name, source.backend, source.exponent, exact, source.gaps)
-                )
+                of = name, source.backend, source.exponent
+                self.seen.append((*of, exact, source.gaps, ask.center))
             return found
 
         return watched
@@ -214,12 +227,17 @@ class Watch:
     def truth(self, name, n, place):
         "The mean over views of an order, in the units of the data, or None if unknown."
         seen = [s for s in self.seen if s[:2] == (name, place)]
-        known = [s[3][n - 1] for s in seen if s[3] and len(s[3]) >= n]
-        known = [Fraction(x) for x in known if x is not None]
-        filled = len({s[4] for s in seen}) > 1  # only what gaps change was drawn
-        if not known or filled:
+        at = lambda s: s[3][n - 1] if s[3] and len(s[3]) >= n else None
+        known, whole = [at(s) for s in seen], [Fraction(0)]
+        if len({s[4] for s in seen}) > 1:  # only what gaps change was drawn
+            drawn, beside = ([at(s) for s in seen if s[4:] == (k, False)] for k in (1, 0))
+            known = [x if None in (x, y) else x - y for x, y in zip(drawn, beside)]
+            whole = [at(s) for s in seen if s[4:] == (False, True)]
+        known, whole = ([Fraction(x) for x in y if x is not None] for y in (known, whole))
+        if not known or not whole:
             return None
-        return sum(known) / len(known) * Fraction(4) ** (n * seen[0][2])
+        mean = sum(known) / len(known) + sum(whole) / len(whole)
+        return mean * Fraction(4) ** (n * max((s[2] for s in seen), key=abs))
 
 
 # --- what must hold -----------------------------------------------------------------------
@@ -861,13 +879,14 @@ def option_call(seed, folder):
 
 # --- doors x options ----------------------------------------------------------------------
 
+COMMANDS = ("command line", "--stream", "align")
 PLACES = ("estimate", "alignment", "alignments", "Stream", "AlignmentStream", "shards",
-          "file", "Dask", "torch", "watch", "command line")  # fmt: skip
+          "file", "Dask", "torch", "watch", *COMMANDS)  # fmt: skip
 ASKED = ("centred", "groups", "column groups", "population", "weights", "gaps", "trials",
          "noise")  # fmt: skip
 
 
-CELLS = ("equal", "refused", "no such option")  # outcomes that are fine
+CELLS = ("equal", "refused")  # outcomes that are fine
 
 
 class Small:
@@ -972,17 +991,17 @@ def open_door(place, small, folder, seed):
         stream = sm.AlignmentStream(**both)
         return stream.update(small.systems, **batch).estimate().estimate.values
     if place == "Stream":
-        groups = one.pop("groups", None)
-        one["population"] = one.get("population", [None])[-1]
+        beside = {k: one.pop(k) for k in ("groups", "row_weights") if k in one}
         stream = sm.Stream(5, 2, **one)
         for rows in (slice(0, 4), slice(4, 8)):
-            some = {} if groups is None else dict(groups=groups[rows])
+            some = {name: x[rows] for name, x in beside.items()}
             stream.update(phi[..., rows, :], **some)
         return stream.estimate().values
     if place == "watch":
         return watched(phi, one)
-    if place == "command line":
-        return commanded(phi, one, folder)
+    if place in COMMANDS:
+        both = small.options("a", "b") | dict(random_state=seed)
+        return commanded(place, small.systems, both if place == "align" else one, folder)
     if place == "file":
         np.save(folder / "phi.npy", phi)
         phi = np.load(folder / "phi.npy", mmap_mode="r")
@@ -996,47 +1015,58 @@ def open_door(place, small, folder, seed):
 
 
 def watched(phi, options):
-    "The moments of a layer that hands on its inputs."
+    "The moments of a layer that hands on its inputs; with other options, of its rows."
     import torch
 
     import spectral_moments as sm
 
+    own = {name: options[name] for name in ("center", "groups") if name in options}
+    other = {name: x for name, x in options.items() if name not in own}
     model = torch.nn.Sequential(torch.nn.Identity())
-    whole = dict(units=None, inputs=None, n_max=2)
-    with sm.watch(model, "0", **whole, **options) as seen:
+    whole = dict(units=None, inputs=None, n_max=2, random_state=other.pop("random_state"))
+    with sm.watch(model, "0", **whole, **own) as seen:
         model(torch.tensor(phi))
+    if other:
+        return sm.estimate(seen.sample("0"), 2, center=own["center"], **other).values
     return seen.estimates(law=True)["0"].values
 
 
-def commanded(phi, options, folder):
-    "The moments that the command prints."
+def commanded(place, systems, options, folder):
+    "The moments that a command prints; of two systems their alignment."
     from spectral_moments.io.command_line import OPTIONS, main
 
-    np.save(folder / "phi.npy", phi)
-    call = ["estimate", str(folder / "phi.npy"), "--n-max", "2", "--json"]
-    call += ["--trials"] if phi.ndim == 3 else []
+    trials = any(x.ndim == 3 for x in systems.values())
+    for name, x in systems.items():
+        np.save(folder / f"{name}.npy", x)
+    files = [str(folder / f"{name}.npy") for name in systems]
+    call = ["align", *files] if place == "align" else ["estimate", files[0], "--n-max", "2"]
+    call += ["--json", *(["--trials"] if trials else []), *(["--stream"] * ("--" in place))]
     call += ["--center" if options.pop("center") else "--no-center"]
     for name, value in options.items():
         flag, about = OPTIONS[name]
+        values = [*value] if isinstance(value, tuple) else [value]
+        values = [y for x in values for y in (x.values() if isinstance(x, dict) else [x])]
         if about.get("metavar") == "FILE":
-            np.save(folder / f"{name}.npy", value)
-            value = folder / f"{name}.npy"
-        call += [flag, *map(str, value if isinstance(value, tuple) else [value])]
+            for k, x in enumerate(values):
+                np.save(folder / f"{name}{k}.npy", x)
+            values = [folder / f"{name}{k}.npy" for k in range(len(values))]
+        call += [flag, *map(str, values[:1] if name == "noise" else values)]
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
         code = main(call)
     if code:
         raise ValueError(err.getvalue().strip())
-    return json.loads(out.getvalue())["values"]
+    found = json.loads(out.getvalue())
+    return [*found["traces"].values()] if place == "align" else found["values"]
 
 
 def try_cell(place, asked, folder):
-    "Try one cell, twice: equal to the definition, refused in a sentence, or not an option."
+    "Try one cell, twice: equal to the definition, or refused in a sentence."
     import spectral_moments as sm
     from spectral_moments.engine import arrays
 
-    two, said = place in ("alignment", "alignments", "AlignmentStream"), set()
-    small = Small(asked, None if place == "Stream" else 11)  # a stream: of features only
+    two, said = place in ("alignment", "alignments", "AlignmentStream", "align"), set()
+    small = Small(asked)
     expected = traces(small) if two else powers(small)
     before = arrays.LOADED
     try:
@@ -1054,8 +1084,6 @@ def try_cell(place, asked, folder):
                 said.add("equal")
     except (ValueError, TypeError) as error:
         text = str(error)
-        if "unexpected keyword argument" in text or "unrecognized" in text:
-            return "no such option"
         if len(text) > 400 or "\n" in text or not re.search(REMEDIES, text):
             return f"unclear: {text}"
         said.add("refused")

@@ -72,7 +72,7 @@ class Sparse:
         (np.full((2, 2), np.longdouble("1e4000")), "too large for float64"),
         (np.ones((2, 3, 4)), "2 trials"),
         (None, "phi is None; pass a matrix"),
-        ("a.npy", r"phi is a str; load it first, .* numpy.load\(path\)"),
+        ("a.npy", r"phi is a str; load it first: sm.load_recording\(path\)"),
         (Path("a.npy"), r"phi is a \w*Path; load it first"),
         ({"a": np.ones((2, 2))}, r"phi is a dict; .*phi\[key\]"),
     ],

@@ -268,9 +268,13 @@ def test_trials_on_dask(here):
 GAPS = np.where(np.random.default_rng(2).random((400, 25)) < 0.05, np.nan, 1.0)
 
 
-@pytest.mark.parametrize("case", ["plain", "trials", "gaps", "weights", "weights, gaps"])
-@pytest.mark.parametrize("center", [False, True])
-def test_a_block_lies_in_all_chunks(here, case, center):
+COUNTED = "gaps", "weights", "weights, gaps"
+CENTRED = {False: ("plain", "trials", *COUNTED), "pairs": ("plain", "trials", *COUNTED)}
+CENTRED["means"] = "plain", "trials"
+
+
+@pytest.mark.parametrize(("center", "case"), [(c, x) for c in CENTRED for x in CENTRED[c]])
+def test_a_block_lies_in_all_chunks(here, center, case):
     "The same view of the array in memory gives the same sketch."
     phi = structured(400, 25) + 0.5
     phi = phi * GAPS if "gaps" in case else phi
@@ -280,12 +284,13 @@ def test_a_block_lies_in_all_chunks(here, case, center):
     chunked = da.from_array(phi, chunks=chunks if phi.ndim == 2 else (2, *chunks))
     weights = np.random.default_rng(3).random(400) + 0.5 if "weights" in case else None
     given = [
-        open_design({"phi": x}, center=center, row_weights=weights) for x in (chunked, phi)
+        open_design({"phi": x}, center=bool(center), row_weights=weights)
+        for x in (chunked, phi)
     ]
     halves = {2: ((0,), (1,))} if case == "trials" else None
-    options = dict(shuffled=True, paired=center, halves=halves)
+    options = dict(shuffled=True, paired=center == "pairs", halves=halves)
     view = draw_views(given[0], np.random.default_rng(5), **options)["phi"]
-    known = dict(rank=8, n_probes=8)
+    known = dict(rank=8, n_probes=8, center=center == "means")
     found, expected = (
         sketch.sketch_means(
             design.systems["phi"].source, view, 3, rng=np.random.default_rng(6), **known
@@ -305,7 +310,7 @@ def test_chunks_are_paired(here, chunks, monkeypatch):
     np.testing.assert_array_equal(ends, np.cumsum(chunks))
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        view = draw_views(design, rng, shuffled=True, paired=True)["phi"]
+        view = draw_views(design, rng, shuffled=True, paired=True, near=True)["phi"]
         both = view.rows, view.partners
         assert len({*np.concatenate(both).tolist()}) == 2 * len(view.rows) > 0
         at = [np.searchsorted(ends, rows, side="right").tolist() for rows in both]

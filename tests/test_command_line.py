@@ -260,7 +260,8 @@ REFUSED = {  # call: what is said
     "phi.npy --weights g.txt": "g.txt: the row_weights",
     "phi.npy --method increasing --jobs 0": "--jobs = 0 is too small",
     "phi.npy --checkpoint x": "--checkpoint belongs",
-    "many.npy --stream --population inf all": "--stream: leave out --population",
+    "many.npy --stream --population all inf": "--population: the number is not known yet",
+    "many.npy --stream --weights five.txt": "--weights has 25 weights, and there are more",
     "many.npy --stream --method naive": "--stream: leave out --method",
     "many.npy seven.npy --stream --trials": "files have different shapes",
     "trials.npy --stream": "--trials are a first of three",
@@ -421,6 +422,67 @@ def test_stream(capsys, monkeypatch):
     assert two["shapes"]["phi"] == [2, 3000, 12]
 
 
+#: flags of the options of one system, and what the library is told
+TOLD = {
+    "--population 4000 all": dict(population=(4000, 12)),
+    "--noise .1": dict(noise=0.1),
+    "--weights w.npy": dict(row_weights=1.0 + np.arange(3000) % 3),
+    "--column-groups c.npy": dict(column_groups=np.arange(12) // 2),
+    "--column-weights v.npy": dict(column_weights=1.0 + np.arange(12)),
+    "--groups g.npy --weights w.npy": dict(
+        groups=np.arange(3000) // 7, row_weights=1.0 + np.arange(3000) % 3
+    ),
+}
+
+
+def write_told():
+    "The files that these flags name."
+    np.save("g.npy", np.arange(3000) // 7)
+    np.save("w.npy", 1.0 + np.arange(3000) % 3)
+    np.save("c.npy", np.arange(12) // 2)
+    np.save("v.npy", 1.0 + np.arange(12))
+
+
+@QUIET
+@pytest.mark.parametrize("flags", TOLD)
+def test_a_stream_takes_every_option(capsys, monkeypatch, flags):
+    write_told()
+    monkeypatch.setattr(sm, "row_batches", functools.partial(sm.row_batches, size=512))
+    n_max = 1 if "groups" in TOLD[flags] else 2
+    expected = estimate(MANY, n_max, **TOLD[flags])
+    call = ["many.npy", *flags.split(), "--n-max", n_max, "--stream"]
+    for _ in range(2):  # the second finds all rows in the checkpoint
+        found = answer(capsys, *call, "--checkpoint", "state")
+        np.testing.assert_allclose(found["values"], expected.values, rtol=1e-8)
+    assert abs(expected.values - estimate(MANY, n_max).values).max() > 1e-3
+    other = [x for x in call if x not in flags.split()]
+    assert "is a checkpoint with other" in reason(capsys, *other, "--checkpoint", "state")
+
+
+@QUIET
+@pytest.mark.parametrize("flags", TOLD)
+def test_align_takes_every_option(capsys, flags):
+    write_told()
+    small = MANY[:, :7] + np.random.default_rng(3).standard_normal((3000, 7))
+    np.save("b.npy", small)
+    np.save("c7.npy", np.arange(7) // 2)
+    np.save("v7.npy", 1.0 + np.arange(7))
+    options = dict(TOLD[flags])
+    both = dict(
+        column_groups=np.arange(7) // 2, column_weights=1.0 + np.arange(7), noise=0.1
+    )
+    for name in both.keys() & options.keys():
+        options[name] = {"a": options[name], "b": both[name]}
+    if "population" in options:
+        options["population"] = 4000, {"a": 12, "b": 7}
+    expected = sm.alignments({"a": MANY, "b": small}, **options)["a", "b"]
+    more = {"all": "all all", "c.npy": "c.npy c7.npy", "v.npy": "v.npy v7.npy"}
+    words = " ".join(more.get(word, word) for word in flags.split()).split()
+    assert main(["align", "many.npy", "b.npy", *words, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    np.testing.assert_allclose(found["value"], expected.value, rtol=1e-9)
+
+
 def test_a_stream_goes_on_from_its_checkpoint(capsys, monkeypatch):
     path, state = "many.npy", "state"
     call = ("--n-max", 3, "--stream")
@@ -431,11 +493,11 @@ def test_a_stream_goes_on_from_its_checkpoint(capsys, monkeypatch):
     call = (path, *call, "--checkpoint", state)
     update, count = Stream.update, [0]
 
-    def interrupted(self, rows):
+    def interrupted(self, rows, **beside):
         count[0] += 1
         if count[0] == 3:
             raise KeyboardInterrupt
-        return update(self, rows)
+        return update(self, rows, **beside)
 
     with monkeypatch.context() as patch:
         patch.setattr(Stream, "update", interrupted)
@@ -451,7 +513,7 @@ def test_a_stream_goes_on_from_its_checkpoint(capsys, monkeypatch):
         patch.setattr(Stream, "update", lambda s, x: count.append(len(x)) or update(s, x))
         assert answer(capsys, *call)["shapes"]["phi"] == [1, 3700, 12]
     assert sum(count[1:]) == 700
-    assert "with other seed" in reason(capsys, *call, "--seed", 5)
+    assert "with other random_state" in reason(capsys, *call, "--seed", 5)
     assert "with other n_max" in reason(capsys, *call, "--n-max", 2)
     changed = np.concatenate([MANY, MANY[:700]])
     changed[17, 3] += 1e-9

@@ -433,13 +433,14 @@ def test_refused():
 
 
 @pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("center", [True, False])
-def test_units_of_a_finite_population_meet_themselves_once(center, axis):
+@pytest.mark.parametrize(("center", "gaps"), [(True, 0), (False, 0), (False, 0.05)])
+def test_units_of_a_finite_population_meet_themselves_once(center, gaps, axis):
     "More units than are left out literally, of unequal size, half of them seen."
     size, rng = 110, np.random.default_rng(5 + axis)
     shape = (size, 1) if axis == 0 else (1, size)
     phi = Linear(15).sample(*((size, 90) if axis == 0 else (90, size)), random_state=rng)
     phi = phi * np.exp(0.8 * rng.standard_normal(shape)) + 0.3
+    phi[rng.random(phi.shape) < gaps] = np.nan
     population = (2 * size, None) if axis == 0 else (None, 2 * size)
     options = dict(center=center, population=population)
     est = centred_estimate(phi, 3, **options)

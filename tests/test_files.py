@@ -359,6 +359,13 @@ def test_shards_are_one_matrix(tmp_path, monkeypatch):
             shards(wrong)
 
 
+def test_shards_list_the_rows_that_are_read():
+    part = np.broadcast_to(np.arange(3.0), (2**40, 3))  # as many rows as nobody has
+    together = shards([part, part])
+    assert together.shape == (2**41, 3)
+    np.testing.assert_array_equal(together[2**40 - 2 : 2**40 + 2], part[:4])
+
+
 def test_a_memory_url():
     fsspec = pytest.importorskip("fsspec")
     for name, write in WRITERS.items():
@@ -482,6 +489,9 @@ def test_labels_become_groups(tmp_path, name):
     np.testing.assert_array_equal(found.values, PHI)
     same = lambda x: np.asarray(x)[:, None] == np.asarray(x)
     np.testing.assert_array_equal(same(found.groups), same(LABELS))
+    twice = load_recording([path, path], key, **labels)  # shards
+    np.testing.assert_array_equal(twice.values[...], np.concatenate([PHI, PHI]))
+    np.testing.assert_array_equal(same(twice.groups), same([*LABELS, *LABELS]))
     if not name.endswith("mat"):
         parts = list(row_batches(path, key, size=3, **labels))
         np.testing.assert_array_equal(np.concatenate(parts), PHI)

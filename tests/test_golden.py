@@ -4,6 +4,7 @@ import os
 import re
 
 import golden
+import numpy as np
 import pytest
 
 CALLS = golden.read(golden.STORED)["calls"]
@@ -47,6 +48,11 @@ CHANGED = [
     ),
     ("sketched until enough", {"values"}, "and it stops in another round"),
     (
+        "sketched .* centred",
+        {"values", "usable"},
+        "blocks about their means; before: random pairs",
+    ),
+    (
         "^Stream|(memmap|h5py) lazy",
         EVERYTHING,
         "exact sums that add; before: walks, a sketch",
@@ -76,6 +82,9 @@ CHANGED = [
     ),
     ("^compare", {"rows"}, "Student's law instead of the normal one"),
 ]
+#: means over draws, of which version 0.2 had others
+DRAWN = "^estimate auto .* n[56]|5 trials|^estimate sketched (.* centred|until enough)"
+DRAWS = 10  # of version 0.2
 #: calls that are refused, or gone
 REFUSED = {
     "estimate torch 2 trials 16x12": "trials=True must say that an axis counts repeats",
@@ -115,3 +124,45 @@ def test_as_in_version_0_2(call):
         assert "orders up to 3" in differs["error"]
         return
     assert not {k: gap for k, gap in differs.items() if not allowed(name, k, gap)}
+
+
+def traces(found):
+    "The means over cycles among the fields of a call."
+    names = ["values"] if "values" in found else ["numerator", "denominators"]
+    return np.concatenate([np.atleast_1d(found[name]) for name in names])
+
+
+def drawn_again(call, seed, **old):
+    "The same call with other draws: of orders and pairs, or of how trials are split."
+    options, data = dict(call.get("options", {})), [dict(spec) for spec in call["data"]]
+    if "5 trials" in call["name"]:
+        for spec in data:
+            spec["trials"] = np.random.default_rng(seed).permutation(5)
+    else:
+        options |= dict(random_state=seed) | old
+    return traces(golden.run(dict(call, options=options, data=data)))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [x for x in CALLS if re.search(DRAWN, x["name"]) and not re.search(SLOW, x["name"])],
+    ids=lambda call: call["name"],
+)
+def test_as_in_version_0_2_but_for_the_draws(call):
+    "What is a mean over draws differs by no more than draws do, by the way it had before."
+    options = call.get("options", {})
+    before = dict(n_permutations=options.get("n_permutations", DRAWS))
+    if options.get("method", "auto") == "auto":
+        before["method"] = "increasing"
+    if "until enough" in call["name"]:
+        before = dict(n_permutations=1)
+    now, then = (
+        np.array([drawn_again(call, seed, **old) for seed in range(8)])
+        for old in ({}, before)
+    )
+    own, other = (x.std(axis=0, ddof=1) for x in (now, then))
+    rounding = golden.RTOL * abs(now).max(axis=0)
+    most = np.where(own > rounding, 5 * np.hypot(own, other), 0) + rounding
+    gap = abs(now.mean(axis=0) - traces(call["found"]))
+    exact = 1 if "sketched" in call["name"] and options.get("center") else 0  # by now
+    assert (gap[exact:] <= most[exact:]).all()

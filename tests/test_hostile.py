@@ -40,6 +40,20 @@ def test_once_failed(seed, tmp_path):
 
 
 @pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
+@pytest.mark.parametrize("trials", [1, 2])
+def test_a_verdict_where_only_what_gaps_change_is_drawn(trials):
+    import spectral_moments as sm
+
+    rng = np.random.default_rng(0)
+    phi = 3 * rng.standard_normal((trials, 10, 8)) + 1
+    phi[rng.random(phi.shape) < 0.06] = np.nan
+    with hostile.Watch() as watch:
+        found = sm.estimate(phi, 4, trials=True)
+    truth = watch.truth(found.methods[3], 4, "numpy")
+    assert found.values[3] == pytest.approx(float(truth), rel=1e-9)
+
+
+@pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 def test_harness_notices():
     "Each promise, broken on purpose."
     import warnings

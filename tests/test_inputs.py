@@ -114,6 +114,11 @@ def test_gradient_through_all_cycles():
         (LABELLED.astype(str), TypeError, "phi has dtype .*convert"),
         (LABELLED.astype(object), TypeError, "phi has dtype object.*convert"),
         (xr.Dataset({"phi": LABELLED}), TypeError, "phi cannot be made.*DataArray"),
+        (
+            LABELLED.expand_dims("trial", 2),
+            ValueError,
+            "stimulus, neuron, trial; .*from_xarray",
+        ),
         ("phi.csv", TypeError, r"phi is a str; load it first"),
         (TENSOR.to_sparse(), TypeError, r"phi is a sparse tensor; pass phi.to_dense\(\)"),
     ],

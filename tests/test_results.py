@@ -1,15 +1,19 @@
 """What a result says of itself, whichever door it came through."""
 
 import json
+import math
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from conftest import normal
 
 import spectral_moments as sm
+from spectral_moments import errors
 from spectral_moments.engine.reduction import Axis
-from spectral_moments.results import SCHEMA, Quantity
+from spectral_moments.errors import Scale
+from spectral_moments.results import SCHEMA, Quantity, derive_each
 
 COUNTS = np.random.default_rng(3).poisson(3.0, (36, 20)).astype(float)
 USED = ("center", "groups", "population", "weights", "noise", "method", "seed", "version")
@@ -101,3 +105,51 @@ def test_an_unknown_error_is_said():
     "An error that is not known prints no interval of infinities."
     axis = Axis(np.full((1, 2), np.inf), None)
     assert str(Quantity(0.25, {("call", "inputs"): axis})) == "0.25 (error not known)"
+
+
+def test_numbers_of_several_estimates_at_once():
+    "Estimates alike in one stack, others apart: each number is what its estimate tells."
+    rng = np.random.default_rng(0)
+    mixing = rng.standard_normal((5, 30))
+    draws = (rng.standard_normal((P, 5)) @ mixing for P in (40, 40, 25, 40))
+    found = [sm.estimate(phi, 3) for phi in draws]
+    weights = rng.uniform(1, 3, 40)
+    inputs = found[1].axes["inputs"]._replace(stands_for=weights)
+    axes = found[1].axes | {"inputs": inputs}
+    faint = found[0].values * np.array([0.01, 1, 1])  # no sign of m(1)
+    found += [replace(found[1], axes=axes), replace(found[0], values=faint)]
+    found += [replace(found[0], axes={}), replace(found[2], values=-found[2].values)]
+    ratio, scale = lambda m: m[0] ** 2 / m[1], Scale(-1.0)
+    for linear in (False, True):
+        each = derive_each(found, ratio, scale, linear=linear, divisor=0)
+        known = [not math.isnan(q.value) for q in each]
+        assert known == [True] * 5 + [False, True, False]
+        for est, q in zip(found, each):
+            seen = not (est.values[0] <= 0 or est.stderr[0] >= est.values[0] / 2)
+            assert seen == bool(q.axes) or not est.axes
+            if not q.axes:
+                continue
+            direct = _by_definition(ratio, est, scale, linear)
+            np.testing.assert_allclose((q.at, q.plain), direct[:2], rtol=1e-12)
+            law = errors.error_law({k: x for (_, k), x in q.axes.items()})
+            np.testing.assert_allclose(q.law, np.ravel(law), rtol=1e-12)
+            np.testing.assert_allclose(q.error, direct[2], rtol=1e-12)
+
+
+def _by_definition(f, est, scale, linear):
+    "Place without bias, value, error: the jackknife of one number, axis by axis."
+    plain, bias, variance = scale.to(f(est.values)), 0.0, 0.0
+    step = np.diag(errors.STEP * est.stderr)
+    slope = [scale.to(f(est.values + x)) - scale.to(f(est.values - x)) for x in step]
+    slope = np.array(slope) / (2 * step.diagonal())
+    for d, w in est.axes.values():
+        w = np.ones(d.shape[1]) if w is None else w
+        if linear:
+            change = slope @ d
+        else:
+            change = np.array([scale.to(f(est.values + x)) for x in d.T]) - plain
+        mean, count = (w * change).sum() / w.sum(), w.sum()
+        bias += (count - 1) * mean
+        variance += (1 - 1 / count) * (w * (change - mean) ** 2).sum()
+    at = plain / (1 + bias / plain) if bias > 0 else plain - bias
+    return at, scale.back(plain), math.sqrt(variance)

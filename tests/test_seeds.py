@@ -8,8 +8,9 @@ from conftest import normal
 
 import spectral_moments as sm
 from spectral_moments.diagnostics import drawn_notes
+from spectral_moments.engine import choice
 from spectral_moments.engine.graphs import word_means
-from spectral_moments.engine.reduction import Axis, _spread
+from spectral_moments.engine.reduction import Axis, Reduced, _spread
 from spectral_moments.engine.sources import View, open_source
 from spectral_moments.errors import axis_error
 
@@ -38,7 +39,7 @@ def recorded(gaps):
         (0, 4, dict(groups=ROWS, column_groups=COLUMNS), 0.1),
         (0, 6, dict(center=False), 0.1),
         (0.05, 4, {}, 0.1),
-        (0.05, 3, dict(groups=ROWS), 0.1),
+        (0.05, 4, dict(groups=ROWS), 0.1),
         (0.05, 3, dict(groups=UNEQUAL), 0.1),
     ],
 )
@@ -136,6 +137,27 @@ def test_draws_that_are_not_known_do_not_count():
     drawn[8:] = np.nan
     expected = drawn[:8].std(ddof=1) / np.sqrt(8)
     np.testing.assert_allclose(axis_error(Axis(_spread(drawn))), expected, rtol=1e-12)
+
+
+def test_an_order_that_is_never_known_does_not_keep_the_others_drawing():
+    known = Axis(np.array([[1.0, -1.0], [np.nan, np.nan]]))
+    found = Reduced(
+        np.array([2.0, np.nan]), dict(inputs=known, draws=Axis(np.zeros((2, 4))))
+    )
+    assert choice._settled(found, 32)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_draws_that_were_asked_for_are_in_the_error():
+    "A given number of permutations: the error holds how far others would be."
+    x = recorded(0)
+    options = dict(method="increasing", n_permutations=12, center=False)
+    found = [sm.estimate(x, 4, random_state=seed, **options) for seed in range(8)]
+    spread = np.std([est.values for est in found], axis=0, ddof=1)[1:]
+    stated = np.mean([est.parts["draws"] for est in found], axis=0)[1:]
+    assert (stated > spread / 2).all() and (stated < 2 * spread).all()
+    none = sm.estimate(x, 4, **options | dict(n_permutations=1))
+    assert "draws" not in none.parts
 
 
 def test_noise_of_a_known_law_is_not_paired():

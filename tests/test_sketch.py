@@ -11,8 +11,12 @@ from conftest import succeed
 import spectral_moments as sm
 from spectral_moments import estimate, increasing, sketched
 from spectral_moments.engine import sketch as module
+from spectral_moments.engine.sources import View, open_source
 
 pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
+
+
+EDGES = np.arange(7) * 13 // 6  # of blocks of two or three rows
 
 
 def structured(P, Q, seed=0):
@@ -21,8 +25,6 @@ def structured(P, Q, seed=0):
 
 def as_given(phi, n_max, *, rank=64, n_probes=64, seed=0):
     "Means and noise of one round, rows and columns in the order given."
-    from spectral_moments.engine.sources import View, open_source
-
     source = open_source(phi)
     rng = np.random.default_rng(seed) if isinstance(seed, int) else seed
     found = module.sketch_means(
@@ -175,6 +177,36 @@ def test_the_error_of_the_draws_is_that_of_seeds(center):
     spread = np.std([est.values for est in found], axis=0, ddof=1)
     stated = np.sqrt(np.mean([est.parts["probes"] ** 2 for est in found], axis=0))
     assert (stated[1:] > 0.6 * spread[1:]).all() and (stated[1:] < 3 * spread[1:]).all()
+
+
+def test_blocks_about_their_own_means():
+    "Cycles through increasing blocks of rows, each with its own covariance."
+    x = structured(13, 4) + 3
+    parts = [np.cov(x[a:b].T) * (b - a) for a, b in zip(EDGES, EDGES[1:])]
+    sizes = np.diff(EDGES)
+    order = [*itertools.combinations(range(6), 2)]
+    pairs = [*itertools.combinations(range(4), 2)]
+    second = sum(parts[a][c, d] * parts[b][d, c] for a, b in order for c, d in pairs)
+    second /= sum(sizes[a] * sizes[b] for a, b in order) * len(pairs)
+    first = sum(map(np.trace, parts)) / x.size
+    source = open_source(x)
+    found = module.sketch_means(
+        source, View(), 2, rng=np.random.default_rng(0), rank=4, center=True
+    )
+    unit = 4.0 ** (source.exponent * np.arange(1, 3))
+    np.testing.assert_allclose(found.values * unit, [first, second], rtol=1e-10)
+
+
+def test_seeds_hardly_matter_to_a_centred_sketch():
+    "m(1) needs no draw; the others agree with all cycles, and move by a tenth at most."
+    x = sm.RBF(2).sample(160, 120, random_state=5) + 1
+    found = [estimate(x, 3, method="sketched", random_state=seed) for seed in range(6)]
+    values = np.array([est.values for est in found])
+    exact, spread = estimate(x, 3), values.std(axis=0, ddof=1)
+    np.testing.assert_allclose(values[:, 0], exact.values[0], rtol=1e-12)
+    assert (spread < 0.1 * exact.stderr).all()
+    gap = abs(values.mean(axis=0) - exact.values)[1:]
+    assert (gap < 4 * spread[1:] / np.sqrt(6)).all()
 
 
 def test_error_bars_do_not_change_the_estimate():

@@ -27,7 +27,8 @@ def _as_array(x, name):
     if x is None:
         raise ArgumentError(name, f"{name} is None; pass a matrix of numbers")
     if isinstance(x, (str, bytes, os.PathLike)):
-        raise ArgumentError(name, f"{kind}; load it first, for instance numpy.load(path)")
+        remedy = "load it first: sm.load_recording(path)"
+        raise ArgumentError(name, f"{kind}; {remedy}")
     if isinstance(x, (dict, np.lib.npyio.NpzFile)):
         raise ArgumentError(name, f"{kind}; pass one of the arrays in it: {name}[key]")
     if hasattr(x, "todense") and not isinstance(x, np.ndarray):

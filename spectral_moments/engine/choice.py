@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['ALIASES', 'SPEED', 'LEAST', 'MOST', 'PRODUCTS', 'ERRORS', 'WIDEST', 'TALL', 'KEPT', 'LARGEST', 'PAIRS', 'OVERHEAD',
-           'CHEAP', 'ROUNDS', 'TOLERANCE', 'SETTLED', 'LOST', 'NEGLIGIBLE', 'LITERAL', 'MANY', 'GAPS', 'FLIPS', 'STEP',
-           'choose', 'every_cycle', 'Plan', 'plan', 'lost_words', 'reduce_planned', 'Complete', 'complete_part',
+           'CHEAP', 'ROUNDS', 'TOLERANCE', 'SETTLED', 'SURE', 'LOST', 'NEGLIGIBLE', 'LITERAL', 'MANY', 'GAPS', 'FLIPS',
+           'STEP', 'choose', 'every_cycle', 'Plan', 'plan', 'lost_words', 'reduce_planned', 'Complete', 'complete_part',
            'literal_axes', 'trial_axis', 'axes_from_sample', 'carry_out']
 
 # %% ../../nbs/98_choice.ipynb #b7ff3e58
@@ -32,7 +32,7 @@ from .graphs import word_weights
 from .planner import plan_cost
 
 from .systems import Design, Side
-from ..errors import axis_error
+from ..errors import axis_error, error_range
 
 # %% ../../nbs/98_choice.ipynb #8079c476
 #: words that users of the package `dimensionality` know
@@ -234,6 +234,8 @@ def plan(
     if design.noisy:  # only cycles of order 1 use an entry twice
         knows = lambda word, name: len(word) > 1 or "noise" in FAMILIES[name].apart
         names = [k if knows(w, k) else "all_cycles" for w, k in zip(words, names)]
+    if design.center and FAMILIES[names[0]].noisy:  # m(1) is a sum that needs no draw
+        names[0] = "all_cycles" if design.in_memory else "sums"
     runs = n_permutations if n_permutations is not None else runs
     settle = name == "auto" and n_permutations is None
     return Plan(words, name, names, runs, walks, settle)
@@ -241,6 +243,7 @@ def plan(
 # %% ../../nbs/98_choice.ipynb #f50a0a1f
 ROUNDS, TOLERANCE = 32, 0.1  # most rounds of a sketch; its noise over the error: fine
 SETTLED = 0.06  # what other draws would change, over the error: fine
+SURE = 0.8  # level of the interval of such a noise, which stopping makes look small
 LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
 NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero, not lost
 
@@ -251,8 +254,8 @@ def _run(design, name, words, runs, errors, settle=False, **options):
         runs = 1
         if errors is not None:
             size, runs = errors[: len(words)], ROUNDS
-            small = lambda x: axis_error(x.axes["probes"]) <= TOLERANCE * size
-            options["enough"] = lambda x: (small(x) | ~(size < abs(x.values))).all()
+            small = lambda x, k: _drawn_error(x, "probes", k) <= TOLERANCE * size
+            options["enough"] = lambda x, k: (small(x, k) | ~(size < abs(x.values))).all()
     elif settle and design.backends <= {*FAMILIES[name].backward}:
         options["enough"] = _settled
     if FAMILIES[name].ordered:
@@ -261,11 +264,16 @@ def _run(design, name, words, runs, errors, settle=False, **options):
     return reduce(design, words, name, runs=runs, **options)
 
 
-def _settled(found):
+def _drawn_error(found, kind, draws):
+    "What other draws would change at most, as far as so many of them tell."
+    return axis_error(found.axes[kind]) * error_range(draws - 1, SURE)[1]
+
+
+def _settled(found, draws):
     "Whether other draws would hardly change what was found."
-    drawn = axis_error(found.axes["draws"])
+    drawn = _drawn_error(found, "draws", draws)
     others = [axis_error(axis) for kind, axis in found.axes.items() if kind != "draws"]
-    exact = abs(found.values) * np.finfo(float).eps * 1e3
+    exact = abs(np.nan_to_num(found.values)) * np.finfo(float).eps * 1e3
     return bool((drawn <= SETTLED * np.hypot.reduce(others) + exact).all())
 
 # %% ../../nbs/98_choice.ipynb #0e1bc807

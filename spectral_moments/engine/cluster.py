@@ -18,7 +18,7 @@ import numpy as np
 from .arrays import map_chunks, to_numpy
 from .blocks import walk_block, walk_lanes
 from .inner_loop import advanced
-from .sources import Source, View, scaled
+from .sources import Pair, Source, View, scaled
 
 # %% ../../nbs/26_cluster.ipynb #36359adf
 class Summary(NamedTuple):
@@ -165,6 +165,15 @@ class _Part(NamedTuple):
             view = replace(view, weights=(weights, view.weights[1]))
         return view.pair(Source(np.concatenate(trials, axis=1), 0, gaps))
 
+    def about(self, pair, block, enter, leave, numbers):
+        "The same rows about the means of their blocks."
+        own = np.repeat(np.arange(len(numbers)), np.diff(self.edges))
+        own = own if block is None else np.full(len(pair.enter), block)
+        size = np.sqrt(numbers / (numbers - 1))[own]
+        first = (pair.enter - enter[own]) * size
+        same = pair.leave is pair.enter
+        return Pair(first, first if same else (pair.leave - leave[own]) * size)
+
 
 class _Asked(NamedTuple):
     "What is asked of all chunks."
@@ -174,12 +183,21 @@ class _Asked(NamedTuple):
     known: tuple  # what else is known
     gaps: bool  # whether entries may be missing
     change: object  # function of a `Pair`: another
+    means: tuple  # of the rows of each block; None: rows are taken as they are
 
 
 def _on_chunk(asked, part, *chunks):
     "What a worker does with the rows of a block that lie in a chunk."
-    pair = asked.change(part.pair(chunks, asked.block, asked.gaps))
-    return asked.function(pair, *asked.known)
+    pair = part.pair(chunks, asked.block, asked.gaps)
+    if asked.means is not None:
+        pair = part.about(pair, asked.block, *asked.means)
+    return asked.function(asked.change(pair), *asked.known)
+
+
+def _block_sums(asked, part, *chunks):
+    "The sum of the rows of each block that lie in a chunk, as they enter and leave."
+    pair, spans = part.pair(chunks, None, asked.gaps), [*zip(part.edges, part.edges[1:])]
+    return [np.array([x[a:b].sum(0) for a, b in spans]) for x in (pair.enter, pair.leave)]
 
 # %% ../../nbs/26_cluster.ipynb #26000011
 class Spread:
@@ -190,6 +208,7 @@ class Spread:
         source,  # source of a Dask array
         view,  # a view of it
         row_edges,  # where the blocks of rows begin and end
+        center=False,  # whether the rows of a block are taken about their mean
         advance=None,  # called with the number of rows after each chunk
     ):
         x = source.take(slice(None))
@@ -213,12 +232,20 @@ class Spread:
             self.parts.append(_Part(local[0], partners, edges, part))
             self.blocks.append([chunks[k] for k in at])
         self.sizes, self.advance = [len(x.rows) for x in self.parts], advance
-        self.known = gaps, lambda pair: pair
+        self.known, self.row_edges = (gaps, lambda pair: pair, None), row_edges
+        if center:
+            self.known = *self.known[:2], self._means()
+
+    def _means(self):
+        "The mean row of each block, as it enters and leaves, and the numbers of rows."
+        numbers = np.diff(self.row_edges)[:, None]
+        sums = self._mapped(_block_sums, _Asked(None, None, (), *self.known), self.sizes)
+        return *(x / numbers for x in sums), numbers
 
     def read_as(self, change):
         "The same, its pairs changed by a function."
         found = copy(self)
-        found.known = self.known[0], change
+        found.known = self.known[0], change, self.known[2]
         return found
 
     def added(self, function, block, *known):
@@ -227,9 +254,13 @@ class Spread:
         sizes = (
             self.sizes if block is None else [np.diff(x.edges)[block] for x in self.parts]
         )
+        return self._mapped(_on_chunk, asked, sizes)
+
+    def _mapped(self, function, asked, sizes):
+        "The sum over all chunks of what a worker does there."
         advance = self.advance or (lambda number: None)
         options = asked, added_lists, sizes, advance
-        return map_chunks(_on_chunk, self.blocks, self.parts, *options)
+        return map_chunks(function, self.blocks, self.parts, *options)
 
 # %% ../../nbs/26_cluster.ipynb #26000012
 def added_lists(

@@ -715,9 +715,10 @@ def means_from_sums(
     visits = {kind: _visits(words, spaces, kind) for kind in kinds}
     finite = [kind for kind, size in layout.population if units[kind].size < (size or 0)]
     finite = [kind for kind in finite if kind in kinds]
-    once = {} if layout.counted else {k: _met_once(terms, k, visits[k]) for k in finite}
-    seeds = [weights, *(x @ np.nan_to_num(means / count[:, None]) for x in once.values())]
-    found = total(np.concatenate(seeds) if replicates else ())
+    once = {k: _met_once(terms, k, visits[k]) for k in finite}
+    all_words = np.concatenate([terms.words, *once.values()])
+    seeds = all_words @ np.nan_to_num(means / count[:, None])
+    found = total(seeds if replicates else ())
     values, sizes = _combined(weights, found.totals)
     known = ~np.isnan(np.where(terms.words != 0, count, 0).sum(1))
     if backend(found.totals[0]) == "torch":  # with a gradient
@@ -731,18 +732,19 @@ def means_from_sums(
         return result
     each = np.array(_combined(means, found.totals)[0], dtype=float) / count
     if layout.counted and not terms.single:
-        seeds = terms.words @ np.nan_to_num(means * (each / count)[:, None])
+        seeds = all_words @ np.nan_to_num(means * (each / count)[:, None])
         counted = total(seeds, counts=True)
     without = {}
     for kind in kinds:
         of, mine = units[kind], visits[kind]
-        first = len(words) * (1 + [*once].index(kind) if kind in once else 0)
-        here = terms._replace(words=once.get(kind, terms.words))
-        share, expected = _shares(here, kind, of, mine, each, count, counted)
+        first = [None, *once].index(kind if kind in once else None)
+        own = slice(first * len(words), (first + 1) * len(words))  # of `all_words`
+        here = terms._replace(words=all_words[own])
+        share, expected = _shares(here, kind, of, mine, each, count, counted, own)
         lost = mine + (layout.center and kind == "inputs")  # a mean takes a second row
         rest = (1 - share) * (of.count - lost) / np.maximum(of.count - mine, 1)
         rest = np.where(rest > FEWEST, rest, np.nan)
-        through = _through(found, kind, of)[first : first + len(words)]
+        through = _through(found, kind, of)[own]
         each_unit = values[:, None] - (through - expected) / rest
         without[kind] = np.where(mine == 0, values[:, None], each_unit)
     noise = found.noise if found.noise is None else found.noise[: len(words), : len(words)]
@@ -767,7 +769,7 @@ def _through(found, kind, of):
     return of.collect(np.array(shares)) / 2
 
 
-def _shares(terms, kind, of, visits, each, count, counted):
+def _shares(terms, kind, of, visits, each, count, counted, own):
     "The share of all cycles that passes by each unit, and what they are expected to add."
     chance = np.array([of.chance(term.get(kind, 0)) for term in terms.positions])
     if terms.single:
@@ -776,7 +778,7 @@ def _shares(terms, kind, of, visits, each, count, counted):
             share = _through(counted, kind, of) / count[:, None]
         return share, each[:, None] * share
     if counted is not None:
-        return visits * chance[0], _through(counted, kind, of)
+        return visits * chance[0], _through(counted, kind, of)[own]
     expected = terms.words @ (np.nan_to_num(each)[:, None] * chance)
     return visits * chance[0], visits * expected
 

@@ -6,6 +6,7 @@
 __all__ = ['LANE_BYTES', 'lane_weights', 'sketch_means']
 
 # %% ../../nbs/23_sketch.ipynb #9c42201b
+import math
 from collections import Counter
 
 import numpy as np
@@ -43,6 +44,14 @@ def lane_weights(
     return xp.hstack([V, rest]), xp.hstack([V, rest / probes.shape[1]])
 
 # %% ../../nbs/23_sketch.ipynb #f5f48487
+def _about_mean(pair):
+    "Rows of a block about their own mean; their products have the right mean."
+    count = len(pair.enter)
+    own = lambda x: (x - x.mean(0)) * math.sqrt(count / (count - 1))
+    first = own(pair.enter)
+    return Pair(first, first if pair.leave is pair.enter else own(pair.leave))
+
+
 def _sketched_sums(read, blocks, edges, n_max, rng, rank, n_probes):
     "Sums over cycles through blocks, and the covariance of their noise."
     Q = edges[-1]
@@ -69,27 +78,31 @@ def sketch_means(
     rng,  # numpy Generator
     rank=64,  # leading directions that are closed exactly
     n_probes=64,  # random probes for the rest
+    center=False,  # whether the mean over the rows is removed; not with gaps or weights
     advance=None,  # called with the number of rows after each block that was read
 ):  # `Means`, with the noise of the probes
     "Means over cycles through increasing blocks, closed by probes."
     P, Q = view.shape(source)
     height = max(1, LANE_BYTES // (8 * n_max * (rank + n_probes)))
+    most, few = (P // 2, 0) if center else (P, BLOCKS)  # long blocks lose little to a mean
     spread = source.backend == "dask"  # of each block only some rows are in one place
-    least = max(BLOCKS, 3 * n_max)
-    row_edges = even_edges(P, min(P, least if spread else max(least, -(-P // height))))
+    least = max(few, 3 * n_max)
+    number = least if spread else max(least, -(-P // height))
+    row_edges = even_edges(P, min(most, number))
     edges = even_edges(Q, min(Q, max(BLOCKS if Q < 128 else BLOCKS // 2, 3 * n_max)))
     slices = [slice(int(a), int(b)) for a, b in zip(row_edges, row_edges[1:])]
     sizes = np.diff(row_edges), np.diff(edges)
     ways = (elementary_symmetric(Counter(size.tolist()), n_max)[1:] for size in sizes)
     scale = balance([a * b for a, b in zip(*ways)])
     options = range(len(slices)), edges, n_max, rng, rank, n_probes
-    chunks = Spread(source, view, row_edges, advance) if spread else None
+    chunks = Spread(source, view, row_edges, center, advance) if spread else None
 
     def sums(change):
         def read(a):
             if advance:
                 advance(int(sizes[0][a]))
-            return change(view.pair(source, slices[a]))
+            pair = change(view.pair(source, slices[a]))
+            return _about_mean(pair) if center else pair
 
         given = chunks.read_as(change) if spread else read
         total, noise = _sketched_sums(given, *options)

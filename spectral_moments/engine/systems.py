@@ -212,6 +212,14 @@ def _opened(name, phi, trials):
             f"{name} is a list of {len(phi)} arrays; pass trials=True if they are repeats "
             f"of one matrix, or sm.shards({name}) if they are parts of its rows",
         )
+    named = getattr(phi, "dims", None) if hasattr(phi, "coords") else None
+    if trials is None and named is not None and len(named) == 3:
+        raise ArgumentError(
+            name,
+            f"{name} has the dimensions {', '.join(map(str, named))}; pass "
+            f"sm.from_xarray({name}, (trials, inputs, features)) with these names, or "
+            "trials=True if they are in this order",
+        )
     if trials is None and backend(phi) == "torch" and phi.ndim == 3:
         raise ArgumentError(
             name,

@@ -95,7 +95,7 @@ def load_matrix(
 
 
 def load_recording(
-    path: Named,  # as for `load_matrix`
+    path: Named | Sequence,  # as for `load_matrix`; or a list of shards, rows of one matrix
     key: str | None = None,  # name of the array in a file that may hold several
     *,
     groups_key: str | None = None,  # name of the labels of the rows: an array, or a column
@@ -106,6 +106,11 @@ def load_recording(
 
     >>> sm.load_recording("tokens.parquet", groups_key="document")  # doctest: +SKIP
     """
+    if isinstance(path, (list, tuple)):
+        options = dict(groups_key=groups_key, header=header, index=index)
+        parts = [load_recording(part, key, **options) for part in path]
+        values, groups = shards([x.values for x in parts]), [x.groups for x in parts]
+        return Recording(values, None if groups_key is None else np.concatenate(groups))
     with _opened(path, Ask(key, groups_key, header, index)) as (data, stored):
         data = data if hasattr(data, "shape") else _collected(data)
         _check_size(math.prod(data.shape) * data.dtype.itemsize, stored)
@@ -138,7 +143,9 @@ def shards(
     dtype = np.result_type(*(x.dtype for x in parts))
 
     def read(rows):
-        rows = np.arange(edges[-1])[rows]
+        if isinstance(rows, slice):  # these, and not all of a billion
+            rows = np.arange(*rows.indices(shape[-2]))
+        rows = np.asarray(rows)
         owner = np.searchsorted(edges, rows, side="right") - 1
         found = np.empty((*shape[:-2], len(rows), shape[-1]), dtype)
         for k in np.unique(owner):
