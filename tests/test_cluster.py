@@ -310,7 +310,7 @@ def test_chunks_are_paired(here, chunks, monkeypatch):
     np.testing.assert_array_equal(ends, np.cumsum(chunks))
     for seed in range(3):
         rng = np.random.default_rng(seed)
-        view = draw_views(design, rng, shuffled=True, paired=True)["phi"]
+        view = draw_views(design, rng, shuffled=True, paired=True, near=True)["phi"]
         both = view.rows, view.partners
         assert len({*np.concatenate(both).tolist()}) == 2 * len(view.rows) > 0
         at = [np.searchsorted(ends, rows, side="right").tolist() for rows in both]

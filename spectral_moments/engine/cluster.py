@@ -175,6 +175,31 @@ class _Part(NamedTuple):
         return Pair(first, first if same else (pair.leave - leave[own]) * size)
 
 
+class _Asked(NamedTuple):
+    "What is asked of all chunks."
+
+    function: object  # of a `Pair` and what else is known
+    block: int  # number of the block, None for all rows
+    known: tuple  # what else is known
+    gaps: bool  # whether entries may be missing
+    change: object  # function of a `Pair`: another
+    means: tuple  # of the rows of each block; None: rows are taken as they are
+
+
+def _on_chunk(asked, part, *chunks):
+    "What a worker does with the rows of a block that lie in a chunk."
+    pair = part.pair(chunks, asked.block, asked.gaps)
+    if asked.means is not None:
+        pair = part.about(pair, asked.block, *asked.means)
+    return asked.function(asked.change(pair), *asked.known)
+
+
+def _block_sums(asked, part, *chunks):
+    "The sum of the rows of each block that lie in a chunk, as they enter and leave."
+    pair, spans = part.pair(chunks, None, asked.gaps), [*zip(part.edges, part.edges[1:])]
+    return [np.array([x[a:b].sum(0) for a, b in spans]) for x in (pair.enter, pair.leave)]
+
+# %% ../../nbs/26_cluster.ipynb #26000011
 class Spread:
     "Blocks of the rows of a view of a Dask array: a part of each lies in every chunk."
 
@@ -237,32 +262,7 @@ class Spread:
         options = asked, added_lists, sizes, advance
         return map_chunks(function, self.blocks, self.parts, *options)
 
-
-class _Asked(NamedTuple):
-    "What is asked of all chunks."
-
-    function: object  # of a `Pair` and what else is known
-    block: int  # number of the block, None for all rows
-    known: tuple  # what else is known
-    gaps: bool  # whether entries may be missing
-    change: object  # function of a `Pair`: another
-    means: tuple  # of the rows of each block; None: rows are taken as they are
-
-
-def _on_chunk(asked, part, *chunks):
-    "What a worker does with the rows of a block that lie in a chunk."
-    pair = part.pair(chunks, asked.block, asked.gaps)
-    if asked.means is not None:
-        pair = part.about(pair, asked.block, *asked.means)
-    return asked.function(asked.change(pair), *asked.known)
-
-
-def _block_sums(asked, part, *chunks):
-    "The sum of the rows of each block that lie in a chunk, as they enter and leave."
-    pair, spans = part.pair(chunks, None, asked.gaps), [*zip(part.edges, part.edges[1:])]
-    return [np.array([x[a:b].sum(0) for a, b in spans]) for x in (pair.enter, pair.leave)]
-
-
+# %% ../../nbs/26_cluster.ipynb #26000012
 def added_lists(
     parts,  # list of lists
 ):  # list

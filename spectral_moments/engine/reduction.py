@@ -365,6 +365,7 @@ def draw_views(
     *,
     shuffled=False,  # whether rows and columns come in random order; None: pairs as given
     paired=False,  # whether rows are replaced by differences of pairs
+    near=False,  # whether pairs of a Dask array lie in one chunk and one other
     blocked=False,  # whether groups are kept together, in random order
     halves=None,  # dict: number of trials -> a split of them
 ):  # dict: name -> `View`, all with the same rows
@@ -378,7 +379,7 @@ def draw_views(
     if paired and grouped:
         first, partners = zip(*_paired(rows.groups, rng))
         (first, row_edges), partners = _in_line(first), np.concatenate(partners)
-    elif paired and shuffled is not None and chunked:
+    elif paired and near and chunked:
         first, partners = _paired_chunks(chunked[0], rng)
     elif paired:
         drawn = rng.permutation(P) if shuffled is not None else np.arange(P)
@@ -495,6 +496,7 @@ def average(
     runs = usual if runs is None else runs if usual > 1 else min(runs, 1)
     blocked = (family.ordered or paired) and "groups" in family.apart
     draw = dict(shuffled=family.ordered if runs else None, paired=paired, blocked=blocked)
+    draw["near"] = family.noisy and runs != 0
     sums = dict.fromkeys(design.units, 0.0)  # deviations of all views
     total, seen, rounding, noise, views = 0, 0, np.zeros(len(words)), None, 0
     drawn = []
