@@ -54,7 +54,10 @@ _SIZES["help"] = "how many there are in all: a number, 'all' if all were measure
 _NOISE = dict(type=_law, metavar="LAW", help="poisson, binomial:N or a variance; one trial")
 OPTIONS = {  # argument of the library: (flag, options of argparse)
     "n_max": ("--n-max", dict(type=int, help="highest order")),
-    "method": ("--method", dict(help="auto, all_cycles, increasing, blocks, sketched")),
+    "method": (
+        "--method",
+        dict(help="auto, all_cycles, sums, increasing, blocks, sketched"),
+    ),
     "population": ("--population", _SIZES),
     "noise": ("--noise", _NOISE),
     "column_groups": ("--column-groups", dict(metavar="FILE", help="labels of features")),
