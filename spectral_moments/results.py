@@ -249,7 +249,7 @@ class Quantity(_Said):
 
     def _shape(self):
         "Skewness of the error, degrees of freedom of its size, and these at least."
-        return *self._law[1:], errors.LEAST_DEGREES
+        return *self._law[1:], 1
 
     def interval(self, level: float = 0.95):  # nominal coverage -> (low, high)
         "Interval, nearly symmetric on the scale; infinite where the data tell no end."

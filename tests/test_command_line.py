@@ -299,7 +299,7 @@ def test_parser(capsys):
     assert not written()
     for arguments, message in [
         (["--version"], f"spectral-moments {__version__}"),
-        (["estimate", "--help"], "all_cycles, increasing, blocks, sketched"),
+        (["estimate", "--help"], "all_cycles, sums, increasing, blocks, sketched"),
         (["align", "--help"], "--no-center"),
     ]:
         with pytest.raises(SystemExit, match="0"):

@@ -53,6 +53,20 @@ def test_splits_of_many_trials_are_no_draw():
     np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("T", [3, 4])
+def test_few_trials_of_a_whole_population_know_their_error_badly(T):
+    "Only trials tell of an error, so their number is what the interval goes by."
+    rng, hits = np.random.default_rng(6), []
+    signal = rng.standard_normal((24, 3)) @ rng.standard_normal((3, 16))
+    truth = np.trace(np.linalg.matrix_power(signal.T @ signal / signal.size, 2))
+    for _ in range(150):
+        trials = signal + rng.standard_normal((T, 24, 16))
+        est = sm.estimate(trials, 2, population=(24, 16), center=False)
+        low, high = est.interval()
+        hits.append(low[1] < truth < high[1])
+    assert np.mean(hits) > 0.93  # .88, .93 by a law that counts rows and columns too
+
+
 @pytest.mark.parametrize(
     ("shared", "most"), [((), 1.5), ((2,), 2.5)], ids=["entries", "rows"]
 )
