@@ -201,9 +201,9 @@ def as_estimate(part, shape):
 
 
 def rejections(name, part, _):
-    "Which laws are rejected, by the orders that are fitted."
+    "Which laws are rejected, by the orders that are fitted, where these are usable."
     est, found = as_estimate(part, (1, *OTHERS[name][1])), {}
-    for last in (4, 5):
+    for last in (4, 5) if est.usable[:5].all() else (4,):
         found[f"2-{last}"] = {}
         for law in ("power", "exponential"):
             fit = sm.power_law(est, range(2, last + 1), law=law)
@@ -211,12 +211,14 @@ def rejections(name, part, _):
     return found
 
 
+ORDERS = "2-4", "2-5"
+
+
 def shares(found):
-    "How often each law is rejected."
-    return {
-        orders: {law: float(np.mean([x[orders][law] for x in found])) for law in laws}
-        for orders, laws in found[0].items()
-    }
+    "How often each law is rejected, of the matrices where these orders are usable."
+    often = lambda orders, law: np.mean([x[orders][law] for x in found if orders in x])
+    laws = ("power", "exponential")
+    return {orders: {x: float(often(orders, x)) for x in laws} for orders in ORDERS}
 
 
 def measure(run):
@@ -235,13 +237,15 @@ def measure(run):
     draws = drawn(CASES, draw, many) | drawn(UNSEEN, draw_unseen, few)
     others = drawn(OTHERS, draw_other, few)
     result = {x: analyse(x, part, fitted(x, part, fits)) for x, part in draws.items()}
-    rejected = {x: shares(fitted(x, part, rejections)) for x, part in others.items()}
+    tests = {x: fitted(x, part, rejections) for x, part in others.items()}
+    numbers = lambda part: {orders: sum(orders in x for x in part) for orders in ORDERS}
     return {
         "ranks_of_slopes": RANKS,
         "exponents": LAWS,
         "cases": {x: result[x] for x in CASES},
         "unseen": {x: result[x] for x in UNSEEN},
-        "rejected": rejected,
+        "rejected": {x: shares(part) for x, part in tests.items()},
+        "fitted": {x: numbers(part) for x, part in tests.items()},
     }
 
 

@@ -324,6 +324,9 @@ def orders_to_fit(est: Estimate, orders, fewest: int, most=LAST_ORDER) -> tuple:
         orders = range(2, min(last, max(most, fewest + 1)) + 1)
     n = np.unique([check_count(x, "orders", least=2) for x in orders]).astype(int)
     bad = [int(x) for x in n if x > len(m) or not good[x - 1]]
+    if bad and len(n) - len(bad) >= fewest:
+        text = f"orders has {bad}, not usable; leave them out, or measure more"
+        raise ArgumentError("orders", text)
     if bad or len(n) < fewest:
         raise _too_few(len(n) - len(bad), bad, fewest)
     m = m[n - 1]
