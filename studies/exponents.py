@@ -6,6 +6,7 @@ fixed before any fit of this seed; the covariance of the test was changed once a
 the matrices of other laws were drawn anew. Takes about an hour on one core.
 """
 
+from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -200,25 +201,24 @@ def as_estimate(part, shape):
     return sm.Estimate(m, axes, power_words(len(m)), {"phi": shape}, part["methods"])
 
 
+ORDERS, TESTED = ("2-4", "2-5"), ("power", "exponential")
+
+
 def rejections(name, part, _):
     "Which laws are rejected, by the orders that are fitted, where these are usable."
     est, found = as_estimate(part, (1, *OTHERS[name][1])), {}
-    for last in (4, 5) if est.usable[:5].all() else (4,):
-        found[f"2-{last}"] = {}
-        for law in ("power", "exponential"):
-            fit = sm.power_law(est, range(2, last + 1), law=law)
-            found[f"2-{last}"][law] = bool(fit.p_value < 0.05)
+    for orders in ORDERS:
+        span = range(2, int(orders[-1]) + 1)
+        with suppress(ValueError):  # the last order is not usable
+            tried = {law: sm.power_law(est, span, law=law) for law in TESTED}
+            found[orders] = {law: bool(fit.p_value < 0.05) for law, fit in tried.items()}
     return found
-
-
-ORDERS = "2-4", "2-5"
 
 
 def shares(found):
     "How often each law is rejected, of the matrices where these orders are usable."
     often = lambda orders, law: np.mean([x[orders][law] for x in found if orders in x])
-    laws = ("power", "exponential")
-    return {orders: {x: float(often(orders, x)) for x in laws} for orders in ORDERS}
+    return {orders: {x: float(often(orders, x)) for x in TESTED} for orders in ORDERS}
 
 
 def measure(run):
