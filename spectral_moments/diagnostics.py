@@ -44,6 +44,8 @@ def _sampled(count):
 def _mean_trial(trials):
     "Mean over the trials, 0 where there is none, and where there is one."
     known = trials == trials
+    if len(trials) == 1 and known.all():
+        return trials[0], known[0]
     count = known.sum(0)
     return np.where(known, trials, 0).sum(0) / np.maximum(count, 1), count > 0
 
@@ -210,7 +212,7 @@ def data_notes(
     all_rows = source.backend == "numpy" and T * P * len(some) <= LOOKED
     numbers = np.arange(P) if all_rows else _sampled(P)
     held = source.held(numbers)
-    trials = to_numpy((held + 0.0)[:, :, some])
+    trials = to_numpy(held[:, :, some] + 0.0)
     x, known = _mean_trial(trials)
     if not known.any():
         return []
@@ -234,7 +236,7 @@ def data_notes(
         if not found and ordered:
             start = max(P - SAMPLED, 0) // 2
             near = source.held(slice(start, start + SAMPLED))
-            near = _mean_trial(to_numpy((near + 0.0)[:, :, some]))[0]
+            near = _mean_trial(to_numpy(near[:, :, some] + 0.0))[0]
             found = _order_notes(near, "rows", "if they follow each other in time")
         notes += found
     if _independent(columns, Q):
@@ -243,7 +245,7 @@ def data_notes(
         found = _alike_notes(x, seen[1], some, "columns")
         if not found:
             start = max(Q - SAMPLED, 0) // 2
-            near = to_numpy((held[:, few] + 0.0)[:, :, start : start + SAMPLED])
+            near = to_numpy(held[:, few, start : start + SAMPLED] + 0.0)
             near = _mean_trial(near)[0].T
             found = _order_notes(near, "columns", "if neighbours measure the same")
         notes += found
