@@ -231,10 +231,15 @@ def join_cells(
 ) -> list:  # the same of all together, [tensor, *arrays]
     "Cells with their marks, with equally many patches each; those added do not count."
     cells, *marks = zip(*parts)
+    return [need_torch().cat(_equally_wide(cells)), *map(np.concatenate, marks)]
+
+
+def _equally_wide(cells):
+    "Tensors (inputs, patches, features) with as many patches as the widest."
     wide, pad = max(x.shape[1] for x in cells), need_torch().nn.functional.pad
-    if any(x.shape[1] < wide for x in cells):
-        cells = [pad(x, (0, 0, 0, wide - x.shape[1])) for x in cells]
-    return [need_torch().cat(cells), *map(np.concatenate, marks)]
+    if all(x.shape[1] == wide for x in cells):
+        return cells
+    return [pad(x, (0, 0, 0, wide - x.shape[1])) for x in cells]
 
 
 def pick(
@@ -251,16 +256,23 @@ def pick(
 
 
 def least_keys(
-    block: list,  # [cells, keys, *marks], as of `join_cells`
+    parts: list,  # of (cells, keys, *marks), as for `join_cells`
     size: int,  # rows to keep
 ) -> list:
-    "The rows with the least keys, in the order in which they came."
-    keys = block[1]
-    if len(keys) <= size:
-        return block
-    stay = np.zeros(len(keys), dtype=bool)
-    stay[np.argpartition(keys, size)[:size]] = True
-    return pick(block, np.flatnonzero(stay))
+    "The rows with the least keys of all parts, in the order in which they came."
+    cells, *marks = zip(*parts)
+    marks = [np.concatenate(x) for x in marks]
+    if len(marks[0]) <= size:
+        return join_cells(parts)
+    stay = np.zeros(len(marks[0]), dtype=bool)
+    stay[np.argpartition(marks[0], size)[:size]] = True
+    torch, cells, first = need_torch(), _equally_wide(cells), 0
+    found = cells[0].new_empty((size, *cells[0].shape[1:]))  # each row is copied once
+    for x, mine in zip(cells, np.split(stay, np.cumsum([len(x) for x in cells])[:-1])):
+        rows = torch.as_tensor(np.flatnonzero(mine), device=x.device)
+        torch.index_select(x, 0, rows, out=found[first : first + len(rows)])
+        first += len(rows)
+    return [found, *(x[stay] for x in marks)]
 
 # %% ../nbs/50_layers.ipynb #44398f8e
 #: sums over rows of a matrix about an origin, and how many axes they have
@@ -548,7 +560,7 @@ class _Taking:
     def sample(self) -> list:
         "[cells, keys, numbers, counts, perhaps groups] of the inputs that are kept."
         if len(self.kept) > 1 or self.n_kept > self.size:
-            self.kept = [least_keys(join_cells(self.kept), self.size)]
+            self.kept = [least_keys(self.kept, self.size)]
             keys = self.kept[0][1]
             self.n_kept = len(keys)
             self.limit = keys.max() if len(keys) == self.size else math.inf

@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['ALIASES', 'SPEED', 'LEAST', 'MOST', 'PRODUCTS', 'ERRORS', 'WIDEST', 'TALL', 'KEPT', 'LARGEST', 'PAIRS', 'OVERHEAD',
-           'CHEAP', 'ROUNDS', 'TOLERANCE', 'SETTLED', 'SURE', 'LOST', 'NEGLIGIBLE', 'LITERAL', 'MANY', 'GAPS', 'FLIPS',
-           'STEP', 'choose', 'every_cycle', 'Plan', 'plan', 'lost_words', 'reduce_planned', 'Complete', 'complete_part',
-           'literal_axes', 'trial_axis', 'axes_from_sample', 'carry_out']
+           'CHEAP', 'COPIED', 'ROUNDS', 'TOLERANCE', 'SETTLED', 'SURE', 'LOST', 'NEGLIGIBLE', 'LITERAL', 'MANY', 'GAPS',
+           'FLIPS', 'STEP', 'choose', 'every_cycle', 'Plan', 'plan', 'lost_words', 'reduce_planned', 'Complete',
+           'complete_part', 'literal_axes', 'trial_axis', 'axes_from_sample', 'carry_out']
 
 # %% ../../nbs/98_choice.ipynb #b7ff3e58
 import math
@@ -175,6 +175,9 @@ def _check_options(design, n_max, name):
             )
 
 # %% ../../nbs/98_choice.ipynb #ac1d10b6
+COPIED = 2**24  # entries of a matrix in memory that is copied for an exact m(1), at most
+
+
 class Plan(NamedTuple):
     "Which family gives which word."
 
@@ -234,7 +237,8 @@ def plan(
     if design.noisy:  # only cycles of order 1 use an entry twice
         knows = lambda word, name: len(word) > 1 or "noise" in FAMILIES[name].apart
         names = [k if knows(w, k) else "all_cycles" for w, k in zip(words, names)]
-    if design.center and FAMILIES[names[0]].noisy:  # m(1) is a sum that needs no draw
+    copied = design.in_memory and math.prod(design.lengths.values()) > COPIED
+    if design.center and FAMILIES[names[0]].noisy and not copied:  # m(1) needs no draw
         names[0] = "all_cycles" if design.in_memory else "sums"
     runs = n_permutations if n_permutations is not None else runs
     settle = name == "auto" and n_permutations is None
