@@ -23,8 +23,8 @@ def network(width):
 
 
 def steps(model, x, y, count):
-    "A function that takes steps of training."
-    adam = torch.optim.Adam(model.parameters(), lr=1e-3)
+    "A function that takes steps of training, so small that every call is the same work."
+    adam = torch.optim.Adam(model.parameters(), lr=1e-12)
 
     def train():
         for _ in range(count):
