@@ -189,7 +189,7 @@ SECONDS = {"benchmarks"}  # nothing but seconds
 FIELDS = ("command", "seed", "settings", "commits", "versions", "date", "processor")
 FIELDS += ("seconds",)
 #: files that were stored without some of these; one that is made again leaves the list
-OLD = {"benchmarks", "hostile", "peers", "scale"}
+OLD = {"hostile"}
 
 
 def git(*words):
