@@ -297,16 +297,12 @@ def test_first_rows_of_scale(common):
     found = study.first_rows(shape, chunk, 1)
     np.testing.assert_allclose(found[0], np.var(rows, axis=0, ddof=1).mean(), rtol=1e-12)
     stored = common.read("scale")
-    if "first_draws" not in stored:
-        pytest.skip("results/scale.json was written before first draws were stored")
     for index, known in enumerate(stored["first_draws"]["first rows"]):
         np.testing.assert_allclose(study.first_rows(shape, chunk, index), known, rtol=1e-6)
 
 
 def test_scale_follows_from_its_seconds(common):
     stored, study = common.read("scale"), load_study("scale")
-    if "first_draws" not in stored:
-        pytest.skip("results/scale.json was written with one and two workers only")
     assert (stored["seed"], stored["settings"]) == (study.SEED, study.SETTINGS)
     chunks = study.SETTINGS["schedule"]["chunks"]
     rates = study.fitted(stored["runs"], stored["schedule"], chunks)
