@@ -38,7 +38,7 @@ def large(report):
     report.row(
         "sketch with standard errors, until it stops by itself",
         seconds / min(baseline, shortest(multiply, 5)),
-        third_above(42.5),
+        third_above(26.87),
         baseline=f"a {cube}-cube product",
         **common,
     )
