@@ -121,7 +121,7 @@ def test_values_columns_and_deletions(small, case, center):
         exact = most
     np.testing.assert_allclose(found[:exact], expected[:exact], atol=1e-9)
     if most < 3:
-        with pytest.raises(ValueError, match="'sums' cannot give these orders"):
+        with pytest.raises(ValueError, match="the highest order of sums over rows"):
             estimate(data, most + 1, method="sums", **options)
 
 

@@ -21,6 +21,7 @@ from .arrays import LOADED, namespace, to_numpy
 from spectral_moments.engine.reduction import (
     FAMILIES,
     RUNS,
+    WHOLE,
     Axis,
     Reduced,
     reach,
@@ -62,11 +63,12 @@ def choose(design: Design, words: tuple, *, walks: list) -> tuple:
             break
     others = len(words) - len(names)
     if not others or len(design.systems) > 1:
-        return ["all_cycles"] * len(words) if others else names, views
-    beyond = len(words[len(names)]) > reach(design, "all_cycles")  # not only too dear
-    pairings = _pairings(design, words) if beyond and "sums" not in names else 0
+        return [WHOLE] * len(words) if others else names, views
+    beyond = len(words[len(names)]) > reach(design, WHOLE)  # not only too dear
+    summed = any(FAMILIES[name].reads for name in names)
+    pairings = _pairings(design, words) if beyond and not summed else 0
     if pairings:
-        return ["all_cycles"] * len(words), pairings
+        return [WHOLE] * len(words), pairings
     rows = P // 2 if design.center else P
     price = {name: _price(name, design, words, inputs=rows) for name in walks}
     name, most = min(walks, key=price.get), budget  # the cheapest
@@ -82,7 +84,7 @@ def _pairings(design, words):
     "How many views of all cycles over random pairs of rows can be paid for; 0: too few."
     apart = replace(design, center=False)
     no_pairs = design.rows.population or design.noisy  # a pair is something else
-    if not design.center or no_pairs or len(words[-1]) > reach(apart, "all_cycles"):
+    if not design.center or no_pairs or len(words[-1]) > reach(apart, WHOLE):
         return 0
     graphs, features = word_weights(words, apart.layout).graphs, apart.layout.features
     lengths = design.lengths | {"inputs": design.lengths["inputs"] // 2}
@@ -100,7 +102,7 @@ def every_cycle(design: Design, words: tuple, budget: float = math.inf) -> str |
     prices = {}
     for name in sorted(FAMILIES, key=lambda name: not FAMILIES[name].reads):
         family = FAMILIES[name]
-        if not family.exact or n_max > min(family.highest, reach(design, name)):
+        if not family.exact or n_max > reach(design, name):
             continue
         if family.reads and pieces and (not design.in_memory or (tall and large)):
             return name
@@ -139,18 +141,25 @@ def _check_sizes(design, words, pairs):
 def _check_options(design, n_max, name):
     "Refuse what no family, or not this one, can answer."
     finite, grouped, noisy = design.population, design.grouped, design.noisy
-    alone = len(design.systems) == 1
-    if finite or not alone or name == "all_cycles":
-        no_pairs = design.rows.population or noisy  # pairs of rows are something else
+    alone, asked = len(design.systems) == 1, FAMILIES.get(name)
+    exact = asked is not None and asked.exact
+    if finite or not alone or exact:
+        family = name if exact else WHOLE
+        # pairs of rows are something else
+        no_pairs = design.rows.population or noisy or FAMILIES[family].reads
         apart = design if no_pairs else replace(design, center=False)
-        most = min(FAMILIES["all_cycles"].highest, reach(apart, "all_cycles"))
+        most = reach(apart, family)
         if n_max > most:
-            others = " or 'increasing'" if not grouped else ""
-            remedy = f", or use method='auto'{others}" if name == "all_cycles" else ""
+            reads = FAMILIES[family].reads
+            what = "sums over rows" if reads else "all cycles"
+            others = [] if finite or noisy else ["auto", *_walks(design)[:1]]
+            others = (others or ["auto"] * reads) if exact and alone else []
+            remedy = ", or use method=" if others else ""
+            remedy += " or ".join(map(repr, others))
             raise ArgumentError(
                 "n_max" if alone else "words",
-                f"n_max = {n_max} is larger than {most}, the highest order of all cycles "
-                f"with these options; lower n_max{'' if finite or noisy else remedy}",
+                f"n_max = {n_max} is larger than {most}, the highest order of {what} with "
+                f"these options; lower n_max{remedy}",
             )
     for what, needed in (("population", finite), ("groups", grouped), ("noise", noisy)):
         if needed and name != "auto" and what not in FAMILIES[name].apart:
@@ -214,35 +223,31 @@ def plan(
     _check_options(design, max(map(len, words)), name)
     pairs = design.center and (name == "auto" or FAMILIES[name].sampled)
     _check_sizes(design, words, pairs)
-    reads = name != "auto" and FAMILIES[name].exact and FAMILIES[name].reads
-    if reads and max(map(len, words)) > reach(design, name):
-        raise ArgumentError(
-            "method",
-            f"method = {name!r} cannot give these orders with groups, gaps, weights, "
-            "trials, a population of inputs or several systems; use 'auto', or lower n_max",
-        )
-    walks = [
-        name
-        for name, family in FAMILIES.items()
-        if design.backends <= {*family.walks}
-        and ("groups" in family.apart or not design.grouped)
-    ]
-    if "file" in design.backends and not design.grouped:  # which a sketch does not know
-        walks = ["sketched"]  # others would load it
+    walks = _walks(design)
     if design.population and name == "auto":
-        name = every_cycle(design, words) or "all_cycles"
+        name = every_cycle(design, words) or WHOLE
     names, runs = [name] * len(words), None
     if name == "auto":
         names, runs = choose(design, words, walks=walks)
     if design.noisy:  # only cycles of order 1 use an entry twice
         knows = lambda word, name: len(word) > 1 or "noise" in FAMILIES[name].apart
-        names = [k if knows(w, k) else "all_cycles" for w, k in zip(words, names)]
+        names = [k if knows(w, k) else WHOLE for w, k in zip(words, names)]
     copied = design.in_memory and math.prod(design.lengths.values()) > COPIED
     if design.center and FAMILIES[names[0]].noisy and not copied:  # m(1) needs no draw
-        names[0] = "all_cycles" if design.in_memory else "sums"
+        names[0] = every_cycle(design, words[:1]) or WHOLE
     runs = n_permutations if n_permutations is not None else runs
     settle = name == "auto" and n_permutations is None
     return Plan(words, name, names, runs, walks, settle)
+
+
+def _walks(design):
+    "Families for what is beyond all cycles; of a file those that do not load it, if any."
+    able = lambda of: design.backends <= {*of.walks}
+    able = {name: of for name, of in FAMILIES.items() if able(of)}
+    walks = [
+        name for name, of in able.items() if "groups" in of.apart or not design.grouped
+    ]
+    return [name for name in walks if able[name].reads] or walks
 
 # %% ../../nbs/98_choice.ipynb #f50a0a1f
 ROUNDS, TOLERANCE = 32, 0.1  # most rounds of a sketch; its noise over the error: fine
@@ -263,7 +268,7 @@ def _run(design, name, words, runs, errors, settle=False, **options):
     elif settle and design.backends <= {*FAMILIES[name].backward}:
         options["enough"] = _settled
     if FAMILIES[name].ordered:
-        cheap = _price("increasing", design, words) <= CHEAP
+        cheap = _price(name, design, words) <= CHEAP
         options["replicated"] = 4 if cheap else 1
     return reduce(design, words, name, runs=runs, **options)
 
@@ -414,9 +419,8 @@ def literal_axes(design: Design, words: tuple, names: list, found: Reduced) -> d
     "Estimates without each unit, where it matters and is cheap."
     mean = ["inputs"] if design.center else []
     kinds = [kind for kind in design.units if kind in (*design.population, *mean)]
-    most = reach(design, "all_cycles")
-    mine = [name == "all_cycles" and len(w) <= most for w, name in zip(words, names)]
-    mine = tuple(word for word, ours in zip(words, mine) if ours)
+    most, exact = reach(design, WHOLE), [FAMILIES[name].exact for name in names]
+    mine = tuple(word for word, ours in zip(words, exact) if ours and len(word) <= most)
     few = design.in_memory and max(design.trials.values()) <= 4
     mine, axes = _affordable(design, mine, kinds) if few else (), {}
     for kind in kinds if mine else ():
@@ -474,7 +478,7 @@ def _values(words, designs):
     "The values of some designs, (words, designs)."
     found = []
     for design in designs:
-        name, rng = every_cycle(design, words) or "all_cycles", np.random.default_rng(0)
+        name, rng = every_cycle(design, words) or WHOLE, np.random.default_rng(0)
         found.append(to_numpy(reduce(design, words, name, rng=rng).values))
     return np.array(found).T
 
