@@ -633,7 +633,8 @@ def _in_units(x, shifts):
 
 def _shifts(words, systems):
     "Powers of two from the units of the sources to those of the data, by word."
-    return [2 * sum(systems[name].source.shift for name in word) for word in words]
+    shift = {name: 2 * system.source.shift for name, system in systems.items()}
+    return [sum(shift[name] for name in word) for word in words]
 
 # %% ../nbs/92_results.ipynb #21621b90
 def values_in_units(values: np.ndarray, words: list, systems: dict) -> tuple:
