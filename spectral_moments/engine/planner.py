@@ -123,6 +123,21 @@ def _degree(label):
 PLAIN = Sides()  # one system, of which the features are the longer side
 
 # %% ../../nbs/20_planner.ipynb #04667502
+def _turned(ref):
+    "Reference to the transpose of an expression."
+    return -1 - ref
+
+
+def _number(ref):
+    "The number of an expression, which it shares with its transpose."
+    return ref if ref >= 0 else _turned(ref)
+
+
+def _value(values, ref):
+    "The value of an expression, or of its transpose."
+    return values[ref] if ref >= 0 else values[_turned(ref)].swapaxes(-1, -2)
+
+
 class _Table:
     "Expressions, each present once."
 
@@ -130,13 +145,13 @@ class _Table:
         self.nodes, self._index, self.given = [], {}, sides
 
     def __getitem__(self, ref):
-        return self.nodes[max(ref, ~ref)]
+        return self.nodes[_number(ref)]
 
     def sides(self, ref):
         return self[ref].sides if ref >= 0 else self[ref].sides[::-1]
 
     def flip(self, ref):
-        return ref if self[ref].symmetric else ~ref
+        return ref if self[ref].symmetric else _turned(ref)
 
     def volume(self, sides):
         "Nominal number of entries of an array, with a penalty on long by long."
@@ -174,7 +189,7 @@ def _times(table, refs):
     flipped = sorted(map(table.flip, given))
     stored = max(given, flipped)
     ref = table.add("times", tuple(stored), table.sides(stored[0]), given == flipped)
-    return ref if stored == given else ~ref
+    return ref if stored == given else _turned(ref)
 
 # %% ../../nbs/20_planner.ipynb #a7f5d4be
 def _join(table, a, weights, b):
@@ -184,7 +199,7 @@ def _join(table, a, weights, b):
     w = (_times(table, weights),) if weights else ()
     sides = (table.sides(left)[0], table.sides(right)[1])
     ref = table.add("join", stored + w, sides, given == flipped)
-    return ref if stored == given else ~ref
+    return ref if stored == given else _turned(ref)
 
 # %% ../../nbs/20_planner.ipynb #1e6fc00f
 def _sum(table, refs):
@@ -262,12 +277,12 @@ def _sum_out(net, v):
 # %% ../../nbs/20_planner.ipynb #de45c794
 def _needed(table, refs, known=frozenset()):
     "Numbers of all expressions below `refs` that are not `known`."
-    found, todo = set(), [max(ref, ~ref) for ref in refs]
+    found, todo = set(), [_number(ref) for ref in refs]
     while todo:
         i = todo.pop()
         if i not in found and i not in known:
             found.add(i)
-            todo += [max(arg, ~arg) for arg in table.nodes[i].args]
+            todo += [_number(arg) for arg in table.nodes[i].args]
     return found
 
 
@@ -347,10 +362,10 @@ def _with_last_uses(table, order, loop, outputs):
     "The expressions of one loop, each with those that nothing needs after it."
     mine = [i for i in order if table.nodes[i].loop == loop]
     others = [i for i in order if table.nodes[i].loop != loop]
-    keep = {max(arg, ~arg) for i in others for arg in table.nodes[i].args}
-    keep = keep.union(max(ref, ~ref) for ref in outputs)
+    keep = {_number(arg) for i in others for arg in table.nodes[i].args}
+    keep = keep.union(_number(ref) for ref in outputs)
     # a later use replaces an earlier one
-    last = {max(arg, ~arg): i for i in mine for arg in table.nodes[i].args}
+    last = {_number(arg): i for i in mine for arg in table.nodes[i].args}
     dropped = defaultdict(list)
     for a, i in last.items():
         if a not in keep and table.nodes[a].loop == loop:
@@ -371,7 +386,7 @@ def _computed(op, axes, a, b=None, w=None):
 
 def _operands(values, args):
     "The values that an expression is made of."
-    return [values[k] if k >= 0 else values[~k].swapaxes(-1, -2) for k in args]
+    return [_value(values, ref) for ref in args]
 
 
 def _run(plan, loop, values, given, keep):
@@ -440,12 +455,12 @@ def _pull(plan, loop, values, given):
             _put(shares, sides[1], degree * (g * y).sum(0))
         if degree or not args:  # nobody asks for derivatives by masks
             continue
-        if op == "join" and args[1] == ~args[0]:
+        if op == "join" and args[1] == _turned(args[0]):
             args = args[::2]
             parts = _symmetric_adjoint(g, *_operands(values, args))
         elif op == "join" and (table[args[0]].degree or table[args[1]].degree):
             if not table[args[1]].degree:  # the transpose
-                g, y, args = g.T, y.T, (~args[1], ~args[0], *args[2:])
+                g, y, args = g.T, y.T, (_turned(args[1]), _turned(args[0]), *args[2:])
             parts, *sums = _shared_adjoint(g, y, *_operands(values, args))
             for side, x in zip(table.sides(args[1]), sums):
                 _put(shares, side, table[args[1]].degree * x)
@@ -453,7 +468,7 @@ def _pull(plan, loop, values, given):
         else:
             parts = _adjoint(op, g, *_operands(values, args))
         for arg, part in zip(args, parts, strict=True):
-            _put(given, max(arg, ~arg), part if arg >= 0 else part.T)
+            _put(given, _number(arg), part if arg >= 0 else part.T)
     return shares
 
 # %% ../../nbs/20_planner.ipynb #ab8e75b0
@@ -641,7 +656,7 @@ def _carried_out(plan, matrices, units):
     "The outputs of a plan without loops."
     given, values = _Given(matrices, units or {}), {}
     _run(plan, (), values, lambda op: given.matrix(op[1]), False)
-    return [values[ref] if ref >= 0 else values[~ref].T for ref in plan.outputs]
+    return [_value(values, ref) for ref in plan.outputs]
 
 
 @lru_cache(maxsize=64)
