@@ -27,7 +27,7 @@ COMPARED = {
 }
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class EstimatorTable(Records):
     "Bias, standard deviation and root mean squared error of estimators, with errors."
 

@@ -199,7 +199,9 @@ def check_labels(labels, size: int, name: str) -> np.ndarray | None:
     if labels.shape != (size,):
         raise ArgumentError(
             name,
-            f"{name} has shape {labels.shape}; it must hold {size} labels, one for each",
+            f"{name} has shape {labels.shape}; it must hold {size} labels, one for each "
+            f"{'column' if name == 'column_groups' else 'row'} of the matrix (inputs are "
+            "rows, features are columns)",
         )
     unknown = np.array([x is None or x != x for x in labels])
     if unknown.any():

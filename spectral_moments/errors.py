@@ -226,6 +226,19 @@ def at_each(f: Callable, moments: np.ndarray):  # (words, units) -> (units,)
         return np.array([float(f(column)) for column in moments.T])
 
 
+def _about_mean(axis):
+    """Deviations of which only the curvature of a function makes a bias.
+
+    Of all units they sum to zero, as the estimate is unbiased; of some that stand for the
+    others they miss it by chance, which the jackknife would take for a bias.
+    """
+    if axis.stands_for is None:
+        return axis.deviations
+    weights, count = _unit_weights(axis)
+    mean = (axis.deviations * weights).sum(axis=-1, keepdims=True) / count
+    return axis.deviations - mean
+
+
 STEP = 0.1  # of a numerical derivative, in standard errors
 
 
@@ -259,7 +272,7 @@ def replicate(
     "The jackknife of a function of moments, on a scale {eq}`eq-derived`."
     flat = lambda moments: at_each(f, moments.reshape(len(moments), -1))
     here = lambda moments: scale.to(flat(moments)).reshape(moments.shape[1:])
-    shifts, given = [axis.deviations for axis in axes.values()], values[..., None]
+    shifts, given = [_about_mean(axis) for axis in axes.values()], values[..., None]
     shifts = np.concatenate([np.zeros_like(given), *shifts], axis=-1)  # nothing left out
     if linear and axes:
         plain, gradient = here(given)[..., 0], _gradient(here, values, axes)[..., None]

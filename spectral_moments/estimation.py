@@ -33,8 +33,8 @@ def estimate(
     n_max: int = 4,  # highest order, at most min(P, Q)
     *,
     kernel: ArrayLike = None,  # in the place of phi: Gram matrix (P, P) of the inputs
-    method: str = "auto",  # "auto", "all_cycles", "increasing", "blocks", "sketched", and,
-    # biased, "naive", "kv_row", "kv_col"
+    method: str = "auto",  # "auto", "all_cycles", "sums", "increasing", "blocks",
+    # "sketched", and, biased, "naive", "kv_row", "kv_col"
     center: bool = True,  # remove the mean over inputs, without bias: covariances
     noise=None,  # law of the noise of one trial, independent in all entries: "poisson",
     # a variance (a number, one for each feature or each entry), ("binomial", draws)

@@ -58,7 +58,7 @@ def naive(
     phi: ArrayLike,  # matrix (P, Q) or trials (T, P, Q), NaN where missing
     n_max: int,  # highest order, at most min(P, Q)
 ) -> np.ndarray:  # entry n - 1 is the naive estimate of m(n)
-    """Moments of the sample covariance: biased upwards, but familiar.
+    """Moments of the sample's phi phi' / (P Q), not centred: biased upwards, but familiar.
 
     >>> sm.naive(np.eye(4), 2)
     array([0.25    , 0.015625])

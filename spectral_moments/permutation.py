@@ -200,7 +200,7 @@ def _orders(classes, P, count, rng, exact):
         yield order
 
 # %% ../nbs/40_permutation.ipynb #d1a00017
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PermutationTest(Records):
     "Numerators of alignments, and the same with the inputs of one system reordered."
 

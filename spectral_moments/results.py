@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from . import __version__, errors
-from .checks import ArgumentError, check_count
+from .checks import ArgumentError, check_count, check_numbers
 from .diagnostics import diagnose
 from .engine.reduction import Axis, Reduced, way_of
 from .engine.systems import Design
@@ -100,6 +100,9 @@ class Records:
         notes = [f"- {note}" for note in self.notes]
         lines = [self.heading(), *self._lines(), self.footing(), *notes]
         return "\n".join(filter(None, lines))
+
+    def __repr__(self):  # of data classes too, if these are told not to write their own
+        return str(self)
 
     def _repr_html_(self):
         around = (self.heading(), self.footing())
@@ -519,6 +522,7 @@ def dimension_of_each(
 CONSERVATIVE = 2.0  # how much too large the jackknife may be, if all units are alike
 
 
+@recorded
 class Forecast(NamedTuple):
     "Standard errors to expect, and the range in which they may lie."
 
@@ -526,36 +530,53 @@ class Forecast(NamedTuple):
     middle: np.ndarray
     high: np.ndarray
 
+    def records(self):
+        "A dict for each number."
+        each = zip(*map(np.atleast_1d, self))
+        return [dict(zip(self._fields, map(float, row))) for row in each]
+
+    def __repr__(self):
+        return "\n".join(text_table(self._rows()))
+
 
 class _Forecasting(_Derived):
     "What a matrix of another size would tell."
 
     def expected_stderr(
         self,
-        P: int,  # number of inputs
-        Q: int,  # number of features
+        P: int = None,  # number of inputs; None: as many as now
+        Q: int = None,  # number of features, likewise
+        *,
+        of: str = "moments",  # or "dimension"
     ):  # `Forecast`: low, middle and high, arrays over words; NaN without errors
         "Standard errors to expect of a matrix of another size, and their range."
-        variance, unknown = 0.0, np.full(len(self.values), np.nan)
+        if of not in ("moments", "dimension"):
+            raise ArgumentError("of", f"of = {of!r} is not 'moments' or 'dimension'")
+        about = self if of == "moments" else self.dimension()
+        values = np.asarray(self.values if about is self else about.value)
+        orders = self.orders if about is self else 2
+        variance, unknown = 0.0, np.full(values.shape, np.nan)
         for name, size, now in zip(("inputs", "features"), (P, Q), self.shape[1:]):
             if name not in self.axes:
                 return Forecast(unknown, unknown, unknown)
             units = errors.unit_count(self.axes[name])
-            then = units * check_count(size, name) / now  # groups grow in number
-            n = self.orders + (self.center and name == "inputs")
+            size = now if size is None else check_count(size, name)
+            then = units * size / now  # groups grow in number
+            n = orders + (self.center and name == "inputs")
             with np.errstate(divide="ignore", invalid="ignore"):
-                share = ((then - 1) / (then - n)) ** 2 / then
-                share /= ((units - 1) / (units - n)) ** 2 / units
-            variance = variance + np.where(then > n, share * self.parts[name] ** 2, np.inf)
-        middle, degrees = np.sqrt(variance), errors.error_shape(self.axes)[1]
-        down, up = errors.error_range(degrees)
+                share = np.square((then - 1) / np.subtract(then, n, dtype=float)) / then
+                share /= np.square((units - 1) / np.subtract(units, n, dtype=float)) / units
+            part = share * np.square(about.parts[name])
+            variance = variance + np.where(then > n, part, np.inf)
+        degrees = errors.error_shape(about.axes)[1].reshape(values.shape)
+        middle, (down, up) = np.sqrt(variance), errors.error_range(degrees)
         with np.errstate(divide="ignore", invalid="ignore"):
-            ends = [np.maximum(end / self.values, 0) for end in self.interval()]
-            low, high = (np.where(self.values > 0, end, np.nan) for end in ends)
+            ends = [np.maximum(end / values, 0) for end in about.interval()]
+            low, high = (np.where(values > 0, end, np.nan) for end in ends)
         return Forecast(middle * down * low / CONSERVATIVE, middle, middle * up * high)
 
 # %% ../nbs/92_results.ipynb #50a0bfb7
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Estimate(_Forecasting):
     "Estimated spectral moments with what leaving out each unit does to them."
 
@@ -699,7 +720,10 @@ def from_moments(
     shape: tuple = (1, 0, 0),  # (T, P, Q) of the matrix that they came from
 ):  # an `Estimate`
     "Moments that were not estimated here, as an `Estimate`."
-    values = np.array(values, dtype=float)
+    values = check_numbers(values, "values")
+    if values.ndim != 1 or not len(values):
+        problem = f"values has shape {values.shape}; it must list m(1), m(2), ..."
+        raise ArgumentError("values", problem)
     if covariance is None and stderr is not None:
         covariance = np.diag(np.square(stderr, dtype=float))
     axes = {}
@@ -783,13 +807,27 @@ class _SideBySide(Records):
         return ax
 
 # %% ../nbs/92_results.ipynb #295fb2ae
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Comparison(_SideBySide):
     "Several estimates: the differences of all pairs, in a table, and a plot."
 
     estimates: dict  # name: `Estimate` or `Quantity`
     of: str | Callable = "moments"  # what is compared
     paired: str = None  # axis that the estimates share, "inputs" or "features"
+
+    @property
+    def notes(self):
+        "In what the estimates answer different questions."
+        known = [x for x in self.estimates.values() if isinstance(x, Estimate)]
+        finite = lambda x: sorted(x.settings.get("population") or ())
+        noisy = lambda x: max(shape[0] for shape in x.shapes.values()) > 1
+        asked = {
+            "the mean is removed in some, not in all": lambda x: x.settings.get("center"),
+            "populations are finite in some, not in all": finite,
+            "repeats remove noise in some, not in all": noisy,
+        }
+        differ = lambda of: any(of(x) != of(known[0]) for x in known)
+        return [f"different questions: {what}" for what, of in asked.items() if differ(of)]
 
     def _quantity(self, x):
         "What is compared of one estimate, if not its moments."

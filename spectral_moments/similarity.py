@@ -269,7 +269,7 @@ class _Verdicts(_Pairs):
         return self.estimate.derive(ratio, name=f"{model} over the ceiling")
 
 # %% ../nbs/14_alignment.ipynb #9f36789b
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Alignments(_Verdicts, Records):
     "The alignments of several systems, each pair with its error."
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from spectral_moments import Linear, all_cycles
+from spectral_moments import RBF, Linear, all_cycles
 from spectral_moments import estimate as centred_estimate
 from spectral_moments.engine import choice
 from spectral_moments.engine.reduction import Axis
@@ -140,6 +140,25 @@ class Gains:
 
     def sample(self, P, Q, rng):
         return np.exp(0.5 * rng.standard_normal((P, 1))) * Linear(6).sample(P, Q, rng)
+
+
+@pytest.mark.parametrize(("process", "most"), [(RBF(3), 1.6), (Linear(7), 2.5)])
+def test_expected_stderr_of_the_dimension(process, most):
+    "As the dimension of many matrices spreads; too long where all eigenvalues are equal."
+    draw = lambda P, Q, k: process.sample(P, Q, np.random.default_rng([71, k]))
+    est = estimate(draw(40, 50, 0), 2)
+    forecast = lambda *size: est.expected_stderr(*size, of="dimension")
+    assert forecast().middle == pytest.approx(est.dimension().stderr)
+    assert forecast(80).middle < forecast(80, 25).middle < forecast(40, 25).middle
+    found = [estimate(draw(80, 100, k), 2).dimension().value for k in range(1, 61)]
+    small = [estimate(draw(40, 50, k), 2) for k in range(61, 81)]
+    told = [x.expected_stderr(80, 100, of="dimension") for x in small]
+    spread = np.std(found, ddof=1)
+    assert np.mean([x.low < spread < x.high for x in told]) >= 0.9
+    assert 0.8 * spread < np.median([x.middle for x in told]) < most * spread
+    assert str(forecast(80)).splitlines()[0].split() == ["low", "middle", "high"]
+    with pytest.raises(ValueError, match="of = 'rank' is not"):
+        est.expected_stderr(80, of="rank")
 
 
 @pytest.mark.parametrize(("process", "least"), [(Linear(7), 0.9), (Gains(), 0.65)])

@@ -143,7 +143,10 @@ def _by_definition(f, est, scale, linear):
     slope = [scale.to(f(est.values + x)) - scale.to(f(est.values - x)) for x in step]
     slope = np.array(slope) / (2 * step.diagonal())
     for d, w in est.axes.values():
-        w = np.ones(d.shape[1]) if w is None else w
+        if w is None:
+            w = np.ones(d.shape[1])
+        else:  # some units stand for all, whose deviations sum to zero
+            d = d - (d @ w / w.sum())[:, None]
         if linear:
             change = slope @ d
         else:
@@ -153,3 +156,40 @@ def _by_definition(f, est, scale, linear):
         variance += (1 - 1 / count) * (w * (change - mean) ** 2).sum()
     at = plain / (1 + bias / plain) if bias > 0 else plain - bias
     return at, scale.back(plain), math.sqrt(variance)
+
+
+def test_what_a_prompt_shows():
+    "The table, never the numbers behind the errors."
+    est = sm.estimate(sm.Linear(5).sample(30, 20, random_state=0), 2)
+    two = sm.compare({"one": est, "other": est})
+    for shown in (est, two, sm.alignments({"a": np.eye(9), "b": np.eye(9)[::-1]})):
+        assert repr(shown) == str(shown) and "deviations" not in repr(shown)
+    assert repr(sm.Recording(np.eye(3), groups=[0, 0, 1])) == "Recording(3 x 3, groups)"
+    assert repr(sm.shards([np.eye(3), np.eye(3)])).startswith("Rows(6 x 3, float64")
+
+
+def test_comparisons_of_different_questions():
+    "Settings that change the question are named; the same question has no note."
+    phi = sm.Linear(5).sample(30, 20, random_state=0)
+    plain = sm.estimate(phi, 2)
+    others = {
+        "the mean": dict(center=False),
+        "populations": dict(population=(None, 40)),
+    }
+    for what, options in others.items():
+        found = sm.compare({"a": plain, "b": sm.estimate(phi, 2, **options)})
+        assert [what in note for note in found.notes] == [True]
+    repeats = sm.estimate(np.array([phi, phi + 0.1]), 2)
+    (note,) = sm.compare({"a": plain, "b": repeats}, of="dimension").notes
+    assert "repeats remove noise" in note and note in str(
+        sm.compare({"a": plain, "b": repeats})
+    )
+    assert not sm.compare({"a": plain, "b": sm.estimate(phi[:20], 2)}).notes
+
+
+def test_moments_that_are_none():
+    "A list of numbers, or a sentence."
+    with pytest.raises(ValueError, match="values has shape"):
+        sm.from_moments(np.ones((2, 2)))
+    with pytest.raises(TypeError, match="values must be numbers"):
+        sm.from_moments(sm.from_moments([1.0, 0.1]))

@@ -51,6 +51,30 @@ def few(monkeypatch):
     monkeypatch.setattr(module, "LARGEST", 16)
 
 
+@pytest.mark.parametrize("population", [None, (None, 24)])
+def test_numbers_from_long_streams(few, population):
+    "What is derived from sums does not move with the rows that happen to be kept."
+    x = structured(3000, 24, seed=1)
+    whole = estimate(x, 2, population=population).dimension()
+    for seed in range(5):
+        stream = Stream(24, 2, population=population, random_state=seed).update(x)
+        found = stream.estimate().dimension()
+        assert abs(found.value - whole.value) < 0.1 * whole.stderr
+        assert found.stderr == pytest.approx(whole.stderr, rel=0.4)
+
+
+def test_alignments_from_long_streams(few):
+    "The same for two systems."
+    both = structured(3000, 24, seed=2)
+    systems = {"a": both[:, :14], "b": both[:, 10:] ** 2}
+    known = dict(population=(None, {"a": 14, "b": 14}))
+    whole = sm.alignments(systems, **known)["a", "b"]
+    for seed in range(5):
+        stream = sm.AlignmentStream(random_state=seed, **known).update(systems)
+        found = stream.estimate()["a", "b"]
+        assert abs(found.value - whole.value) < 0.1 * whole.stderr
+
+
 WEIGHTS = RNG.random(400) + 0.5
 COUNTS = RNG.poisson(np.exp(PHI / 6)).astype(float)
 COLUMNS = [0, 0, 1, 2, 3, 4, 5, 6]

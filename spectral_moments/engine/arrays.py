@@ -178,7 +178,7 @@ class Library:
             raise ArgumentError(
                 name,
                 f"{name} cannot be made into an array ({error}); "
-                "all its rows must have the same length",
+                "all its rows, and all its trials, must have the same length",
             ) from None
         except (TypeError, RuntimeError) as error:  # tensors with gradients in a list
             raise ArgumentError(
@@ -415,6 +415,11 @@ class Rows:
 
     def __len__(self):
         return self.shape[0]
+
+    def __repr__(self):
+        return (
+            f"Rows({' x '.join(map(str, self.shape))}, {self.dtype}, read when asked for)"
+        )
 
     def __getitem__(self, key):
         if key is None:

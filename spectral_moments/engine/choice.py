@@ -557,9 +557,7 @@ def axes_from_sample(design: Design, n_max: int) -> dict:
         return unknown
     axes, counts = {}, (each, np.full(len(columns), Q / len(columns)))
     for kind, count in zip(design.units, counts):  # leaving out one of so many alike
-        deviations = found.axes[kind].deviations
-        mean = deviations.sum(axis=1, keepdims=True) / count.sum()
-        axes[kind] = Axis(deviations / count - mean, count)
+        axes[kind] = Axis(found.axes[kind].deviations / count, count)
     return axes
 
 # %% ../../nbs/98_choice.ipynb #c41e0a02

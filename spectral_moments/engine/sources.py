@@ -381,6 +381,11 @@ class Recording(NamedTuple):
     groups: Any = None  # a label for each row: those of one label belong together
     column_groups: Any = None  # the same for columns
 
+    def __repr__(self):
+        known = [name for name in self._fields[1:] if getattr(self, name) is not None]
+        size = " x ".join(map(str, np.shape(self.values)))
+        return f"Recording({', '.join([size, *known])})"
+
 
 class _Recordings(Library):
     "A recording is read as its values; who needs the labels asks for them."

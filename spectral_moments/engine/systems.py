@@ -244,6 +244,15 @@ def _opened(name, phi, trials):
 
 def _known_groups(given, groups):
     "Groups of the inputs as given, or as recordings know them."
+    index = getattr(groups, "index", None)  # of pandas; that of a list is a method
+    for name, phi in given.items():
+        labelled = all(hasattr(x, "equals") for x in (index, getattr(phi, "index", None)))
+        if labelled and not index.equals(phi.index):
+            raise ArgumentError(
+                "groups",
+                f"groups and {name} have different indices; pass groups.loc[{name}.index], "
+                "or groups.to_numpy() if the order is right",
+            )
     if groups is not None:
         return groups
     known = [x.groups for x in given.values() if isinstance(x, Recording)]

@@ -130,7 +130,7 @@ def shards(
     >>> sm.estimate(sm.shards(sorted(glob.glob("shard-*.npy"))))  # doctest: +SKIP
     """
     if not isinstance(parts, (list, tuple)) or not parts:
-        raise ArgumentError("parts", "parts must be a list of files or arrays, not one")
+        raise ArgumentError("parts", "parts must be a list of at least one file or array")
     parts = [_part(x, key) for x in parts]
     shapes = {(*x.shape[:-2], x.shape[-1]) for x in parts if len(x.shape) in (2, 3)}
     if len(shapes) != 1 or any(len(x.shape) not in (2, 3) for x in parts):

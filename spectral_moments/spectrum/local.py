@@ -25,7 +25,7 @@ from ..results import Comparison, Records, html_table, new_axes, text_table
 from .submatrices import part_options
 
 # %% ../../nbs/43_local.ipynb #43l00008
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LocalDimension(Records):
     """Dimension around some inputs, against how far the neighbourhood reaches.
 
@@ -126,7 +126,7 @@ def local_dimension(
     return LocalDimension(*tables, not wide)
 
 # %% ../../nbs/43_local.ipynb #43l00017
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Classes(Comparison):
     """Estimates of classes of inputs: their table, their differences, and a plot.
 

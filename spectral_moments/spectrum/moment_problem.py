@@ -290,7 +290,7 @@ def maximum_entropy(m, error, generators, root, width) -> np.ndarray:
     return nu
 
 # %% ../../nbs/33_moment_problem.ipynb #b7092d89
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Spectrum(Records):
     "Feasible moments and the measure that has them."
 

@@ -266,7 +266,7 @@ class _FitTold(Records):
         return ax
 
 # %% ../../nbs/13_exponents.ipynb #41e11d3d
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LawFit(_FitTold):
     "A law fitted to moments: parameters with errors, a test of the fit, and doubts."
 

@@ -141,7 +141,7 @@ class _RatioTable(Records):
         return ax
 
 # %% ../../nbs/35_subsampling.ipynb #cc0ce5a5
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class SubsampleCheck(_RatioTable):
     "Estimates from submatrices beside those from the whole."
 
@@ -224,7 +224,7 @@ def subsample_check(
     return SubsampleCheck(shapes, values, whole, n_draws is None)
 
 # %% ../../nbs/35_subsampling.ipynb #e1bafd05
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Sweep(Records):
     "Dimension of random submatrices against their size."
 
