@@ -227,3 +227,17 @@ def test_draws_of_what_has_no_error():
     with np.errstate(all="raise"):
         est = estimate(np.zeros((12, 11)), 6, center=False)
     assert "draws" in est.axes and not est.stderr.any()
+
+
+def test_axes_in_another_order():
+    "A matrix the wrong way round, trials as the last axis, columns that hold nothing."
+    phi = Linear(20).sample(200, 40, random_state=0)
+    shifted = phi + 2 * np.arange(40)
+    assert "if rows are features, pass the transpose" in about(shifted.T, center=True)
+    assert about(shifted, center=True) == ""
+    trials = phi[:90, :30] + np.random.default_rng(1).standard_normal((3, 90, 30))
+    question = "90 trials of 30 inputs x 3 features: are the axes of phi trials"
+    assert any(x.startswith(question) for x in estimate(np.moveaxis(trials, 0, 2), 2).notes)
+    assert not any("are the axes" in note for note in estimate(trials, 2).notes)
+    phi[:, :10] = np.nan
+    assert "10 of 40 columns have no entry" in about(phi, center=True)
