@@ -252,6 +252,9 @@ def test_laws_are_compared_on_orders_of_one_family():
     assert found["power"].orders.tolist() == [2, 3, 4]
     found = sm.compare_laws(est, range(2, 8))
     assert found["broken"].orders.tolist() == list(range(2, 8))
+    noise = sm.estimate(np.random.default_rng(3).standard_normal((8, 6)), 3)
+    with pytest.raises(ValueError, match="only . usable from order 2 on"):
+        sm.compare_laws(noise)
 
 
 def test_eigenvalues_have_the_moments():

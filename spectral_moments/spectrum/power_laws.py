@@ -347,7 +347,8 @@ _FEWEST = dict(power=2, exponential=2, broken=4)
 
 def power_law(
     est: Estimate,  # moments with errors
-    orders: Iterable[int] = None,  # from 2 on; None: to the last usable, at most 4
+    orders: Iterable[int] = None,  # from 2 on; None: to the last, at most 4, that is usable
+    # or whose error the law knows
     *,
     law: str = "power",  # "power", "exponential" or "broken"
     rank: int = None,  # number of eigenvalues of a power law; None: infinite
@@ -410,5 +411,7 @@ def compare_laws(
         found = orders_to_fit(est, None, 2, np.inf)[0]
         orders = found[est.usable[found - 1]]
     orders = list(orders)
+    if len(orders) < min(_FEWEST.values()):
+        raise _too_few(len(orders), [], min(_FEWEST.values()))
     enough = [law for law in _LAWS if len(orders) >= _FEWEST[law]]
     return {law: power_law(est, orders, law=law) for law in enough}
