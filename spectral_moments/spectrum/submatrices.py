@@ -173,7 +173,7 @@ class SubsampleCheck(_RatioTable):
     together: list  # over sizes: so many, one after the other, share no row or column
 
     def _sets(self, name):
-        "Over sizes: ratios to the whole, averaged over parts drawn together (sets, orders)."
+        "Over sizes: ratios to the whole, means over parts drawn together (sets, orders)."
         for values, size in zip(self.values[name], self.together):
             parts = values / self.whole[name]
             parts[~np.isfinite(parts).all(axis=1)] = np.nan  # gaps: some see no cycle
