@@ -540,7 +540,14 @@ def average(
         least = FEWEST_ROUNDS if family.noisy else FEWEST_DRAWS
         if enough is not None and run + 1 >= least and enough(result, run + 1):
             break
+    if family.noisy and enough is not None:
+        axes["probes"] = Axis(axes["probes"].deviations * _stopped(run + 1))
     return result
+
+
+def _stopped(rounds):
+    "What makes up for rounds that ended where their spread looked small."
+    return 1 + 1 / max(rounds - 1, 1)
 
 
 def _spread(drawn):
