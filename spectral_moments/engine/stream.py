@@ -10,6 +10,7 @@ import contextlib
 import copy
 import json
 import math
+import zipfile
 from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -664,6 +665,8 @@ def _whole(value, name, least=0, most=2**62):
 def _load(cls, path):
     "Read a stream, or say why not."
     try:
+        if path.is_file() and not zipfile.is_zipfile(path):
+            raise ValueError("it is of another kind")
         with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
             settings = json.loads(str(content["settings"]))
             if settings["format"] != _FORMAT:
