@@ -19,14 +19,15 @@ from .diagnostics import lost_notes
 from .engine.arrays import backend, namespace, tensor_trials, to_numpy
 from .engine.choice import lost_words, plan
 from .engine.reduction import reduce
-from .engine.sources import open_source
-from .engine.systems import Design, System
+
+from .engine.systems import Design, System, open_one
 from .results import power_words, values_in_units, warn_all
 
 # %% ../nbs/53_estimators.ipynb #53est005
-def _values(phi, name, n_max, center=False, *, gradient=False, progress=False, **options):
+def _values(phi, name, n_max, trials, center=False, gradient=False, **options):
     "Estimates of one family, as an array; what is worth nothing is NaN, with a warning."
-    source = open_source(phi)
+    trials = trials if trials is None else check_flag(trials, "trials")
+    source = open_one("phi", phi, trials, later=False)
     words = tuple(power_words(check_order(n_max, source.shape[1:])))
     design = Design({"phi": System(source)}, center)
     plan(design, words, name)
@@ -34,7 +35,7 @@ def _values(phi, name, n_max, center=False, *, gradient=False, progress=False, *
     given = replace(source, trials=tensor_trials(phi)) if gradient else source
     given = Design({"phi": System(given)}, center)
     unit = "view" if given.in_memory else "row"
-    with progress_bar(progress, None, unit) as bar:
+    with progress_bar(options.pop("progress", False), None, unit) as bar:
         found = reduce(given, words, name, advance=bar.update, **options)
     numbers = to_numpy(found.values).copy()
     lost = lost_words(found._replace(values=numbers), design, words)
@@ -57,13 +58,15 @@ def _with_gradient(values, mean):
 def naive(
     phi: ArrayLike,  # matrix (P, Q) or trials (T, P, Q), NaN where missing
     n_max: int,  # highest order, at most min(P, Q)
+    *,
+    trials: bool = None,  # True: a first axis of a tensor or list counts repeats
 ) -> np.ndarray:  # entry n - 1 is the naive estimate of m(n)
     """Moments of the sample's phi phi' / (P Q), not centred: biased upwards, but familiar.
 
     >>> sm.naive(np.eye(4), 2)
     array([0.25    , 0.015625])
     """
-    return _values(phi, "naive", n_max, runs=0)
+    return _values(phi, "naive", n_max, trials, runs=0)
 
 
 def kong_valiant(
@@ -71,6 +74,7 @@ def kong_valiant(
     n_max: int,  # highest order, at most min(P, Q)
     *,
     sampled: str = "rows",  # the sampled side, "rows" (KV-row) or "columns" (KV-col)
+    trials: bool = None,  # True: a first axis of a tensor or list counts repeats
 ) -> np.ndarray:  # entry n - 1 estimates m(n)
     """Unbiased moments if one side is sampled and the other complete.
 
@@ -82,7 +86,7 @@ def kong_valiant(
             "sampled",
             f"sampled = {sampled!r} must be 'rows' or 'columns', the side that is a sample",
         )
-    return _values(phi, "kv_row" if sampled == "rows" else "kv_col", n_max, runs=0)
+    return _values(phi, "kv_row" if sampled == "rows" else "kv_col", n_max, trials, runs=0)
 
 # %% ../nbs/53_estimators.ipynb #53est009
 def increasing(
@@ -93,6 +97,7 @@ def increasing(
     # as they are, which assumes that their order says nothing about their values
     random_state: int | np.random.Generator | None = 0,  # for the permutations
     n_jobs: int = None,  # number of threads, None for all cores; the result is the same
+    trials: bool = None,  # True: a first axis of a tensor or list counts repeats
     progress: bool = False,  # show a tqdm progress bar
 ) -> np.ndarray:  # entry n - 1 estimates m(n)
     """Unbiased moments from cycles with increasing rows and columns, as in the paper.
@@ -103,7 +108,7 @@ def increasing(
     options = dict(random_state=random_state, n_jobs=check_n_jobs(n_jobs))
     options["runs"] = check_count(n_permutations, "n_permutations", least=0)
     options["progress"] = check_flag(progress, "progress")
-    return _values(phi, "increasing", n_max, **options)
+    return _values(phi, "increasing", n_max, trials, **options)
 
 # %% ../nbs/53_estimators.ipynb #53est010
 def all_cycles(
@@ -111,6 +116,7 @@ def all_cycles(
     n_max: int,  # highest order, at most 5 and at most min(P, Q)
     *,
     center: bool = False,  # whether the mean over inputs is removed
+    trials: bool = None,  # True: a first axis of a tensor or list counts repeats
 ):  # array whose entry n - 1 estimates m(n); a tensor with gradients if `phi` is one
     """Mean over all cycles with distinct rows and columns: unbiased, of least variance.
 
@@ -120,11 +126,12 @@ def all_cycles(
     """
     center = check_flag(center, "center")
     if backend(phi) != "torch":
-        return _values(phi, "all_cycles", n_max, center, runs=None)
+        return _values(phi, "all_cycles", n_max, trials, center, runs=None)
     import torch
 
     gradient = phi.requires_grad and torch.is_grad_enabled()
-    values = _values(phi, "all_cycles", n_max, center, runs=None, gradient=gradient)
+    known = dict(runs=None, gradient=gradient)
+    values = _values(phi, "all_cycles", n_max, trials, center, **known)
     return torch.as_tensor(values, device=phi.device)
 
 # %% ../nbs/53_estimators.ipynb #53est011
@@ -136,6 +143,7 @@ def sketched(
     rank: int = 64,  # leading directions that are treated exactly
     n_permutations: int = 1,  # number of rounds, each in another order with other probes
     random_state: int | np.random.Generator | None = 0,  # for orders and probes
+    trials: bool = None,  # True: a first axis of a tensor or list counts repeats
 ) -> np.ndarray:  # entry n - 1 estimates m(n)
     """Unbiased moments at a cost linear in the matrix, from random probes of its cycles.
 
@@ -148,6 +156,7 @@ def sketched(
         phi,
         "sketched",
         n_max,
+        trials,
         runs=check_count(n_permutations, "n_permutations"),
         **options,
     )

@@ -23,7 +23,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from . import __version__, errors
-from .checks import ArgumentError, check_count, check_numbers
+from .checks import ArgumentError, check_count, check_numbers, printable
 from .diagnostics import diagnose
 from .engine.reduction import Axis, Reduced, way_of
 from .engine.systems import Design
@@ -55,7 +55,7 @@ def check_level(level):
 # %% ../nbs/92_results.ipynb #0e81b447
 def text_table(rows) -> list:
     "Lines of rows of strings, the first the header, in columns as wide as need be."
-    rows = list(rows)
+    rows = [[*map(printable, row)] for row in rows]  # a name may hold anything
     widths = [max(map(len, column)) for column in zip(*rows)]
     lines = ("  ".join(x.rjust(w) for x, w in zip(row, widths)) for row in rows)
     return [line.rstrip() for line in lines]
@@ -63,7 +63,7 @@ def text_table(rows) -> list:
 
 def html_table(rows) -> str:
     "The same for a notebook."
-    head, *rows = ("".join(f"<td>{escape(x)}</td>" for x in row) for row in rows)
+    head, *rows = ("".join(f"<td>{escape(printable(x))}</td>" for x in row) for row in rows)
     head, body = head.replace("td>", "th>"), "".join(f"<tr>{row}</tr>" for row in rows)
     inside = f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody>"
     return f'<table class="dataframe">{inside}</table>'
@@ -99,7 +99,7 @@ class Records:
     def __str__(self):
         notes = [f"- {note}" for note in self.notes]
         lines = [self.heading(), *self._lines(), self.footing(), *notes]
-        return "\n".join(filter(None, lines))
+        return printable("\n".join(filter(None, lines)))
 
     def __repr__(self):  # of data classes too, if these are told not to write their own
         return str(self)
@@ -109,7 +109,7 @@ class Records:
         head, foot = (f"<p>{escape(x)}</p>" if x else "" for x in around)
         notes = "".join(f"<li>{escape(note)}</li>" for note in self.notes)
         notes = f"<ul>{notes}</ul>" if notes else ""
-        return head + html_table(self._rows()) + foot + notes
+        return printable(head) + html_table(self._rows()) + printable(foot + notes)
 
     def to_dict(self):
         "The rows, ready for JSON; None where unknown or infinite."

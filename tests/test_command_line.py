@@ -525,6 +525,9 @@ def test_a_stream_goes_on_from_its_checkpoint(capsys, monkeypatch):
     assert "is not a checkpoint of this command" in reason(capsys, *call)
     Path(state).write_bytes(b"PK")
     assert "not a complete file of a stream" in reason(capsys, *call)
+    same = (*call[:-1], path)  # the data in the place of the checkpoint
+    assert "of a stream (it is of another kind)" in reason(capsys, *same)
+    np.testing.assert_array_equal(np.load(path), MANY)
 
 
 def test_checkpoints_in_time(capsys, monkeypatch):

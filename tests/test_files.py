@@ -11,8 +11,10 @@ import resource
 import signal
 import stat
 import struct
+import subprocess
 import sys
 import tempfile
+import textwrap
 import threading
 import zipfile
 import zlib
@@ -900,3 +902,27 @@ def test_batches_take_the_memory_of_a_batch(tmp_path):
             assert part.nbytes <= BATCH
 
     assert peak_memory(read) < 3 * BATCH + 2**20
+
+
+def test_batches_outlive_a_file_that_shrinks(tmp_path):
+    """A batch is no map: to read one of a file that was shortened would end the process."""
+    path = tmp_path / "x.npy"
+    np.save(path, np.ones((300_000, 8)))
+    script = f"""
+        import os
+        import spectral_moments as sm
+
+        batches = sm.row_batches({str(path)!r})
+        first = next(batches)
+        os.truncate({str(path)!r}, 4096)
+        print(first.mean())
+        try:
+            next(batches)
+        except ValueError as error:
+            print(error)
+    """
+    found = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(script)], capture_output=True, text=True
+    )
+    assert found.returncode == 0, found
+    assert found.stdout.startswith("1.0") and "has become shorter" in found.stdout

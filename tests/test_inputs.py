@@ -6,6 +6,7 @@ import pytest
 import torch
 import xarray as xr
 
+import spectral_moments as sm
 from spectral_moments import Linear, all_cycles, estimate
 from spectral_moments.engine.arrays import backend, check_trials
 from spectral_moments.results import EstimateWarning
@@ -126,3 +127,38 @@ def test_gradient_through_all_cycles():
 def test_refused(phi, error, message):
     with pytest.raises(error, match=message):
         estimate(phi, 2)
+
+
+# --- three axes, of which only the user knows what they are ---
+
+
+def _near(found):
+    return found.dimensions[0][0]
+
+
+ONE_MATRIX = {
+    "naive": lambda x, **known: sm.naive(x, 2, **known),
+    "kong_valiant": lambda x, **known: sm.kong_valiant(x, 2, **known),
+    "increasing": lambda x, **known: sm.increasing(x, 2, **known),
+    "all_cycles": lambda x, **known: sm.all_cycles(x, 2, **known),
+    "sketched": lambda x, **known: sm.sketched(x, 2, **known),
+    "by": lambda x, **known: sm.by(x, np.arange(20) % 2, **known).rows[0]["difference"],
+    "local": lambda x, **known: _near(sm.local_dimension(x, 0, nearest=9, **known)),
+    "stream": lambda x, **known: sm.Stream(16, 2).update(x, **known).estimate().values,
+}
+
+
+@pytest.mark.parametrize("name", ONE_MATRIX)
+@pytest.mark.filterwarnings("ignore")
+def test_three_axes_are_refused_or_understood(name):
+    """A batch of tokens is no trial; every function says so, and takes trials=True."""
+    x, function = (
+        np.random.default_rng(5).standard_normal((3, 20, 16)) + 1,
+        ONE_MATRIX[name],
+    )
+    given = torch.tensor(x), xr.DataArray(x, dims=("site", "time", "place")), [*x]
+    for phi in given:
+        with pytest.raises(ValueError, match="trials=True"):
+            function(phi)
+        found = function(phi, trials=True)
+        np.testing.assert_allclose(np.asarray(found, float), np.asarray(function(x), float))

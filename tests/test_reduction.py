@@ -327,7 +327,8 @@ def test_torch_agrees(T, gaps, center):
     if gaps:
         x = np.where(rng.random(x.shape) < 0.1, np.nan, x)
     n_max = 2 if center and gaps else 3
-    tensor = sm.all_cycles(torch.tensor(x, requires_grad=True), n_max, center=center)
+    known = dict(center=center, trials=True)
+    tensor = sm.all_cycles(torch.tensor(x, requires_grad=True), n_max, **known)
     assert tensor.requires_grad
     array = sm.all_cycles(x, n_max, center=center)
     np.testing.assert_allclose(tensor.detach().numpy(), array, rtol=1e-8)

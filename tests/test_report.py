@@ -336,3 +336,19 @@ def test_a_biased_method_is_not_called_unbiased(tmp_path):
     assert "the whole, naive" in page.read_text()
     sm.report(recording()[0], page, n_max=2)
     assert "the whole, 95%" in page.read_text() and "whole, naive" not in page.read_text()
+
+
+def test_names_command_no_terminal(tmp_path):
+    """Escapes in names are shown as question marks, in print, in notebooks and in pages."""
+    name = "\x1b]0;mine\x07<b>\x1b[31m"
+    shown = (
+        sm.alignments({name: A, "b": A + 1}),
+        sm.by(A, [name, "b"] * (A.shape[-2] // 2)),
+        sm.compare({name: sm.estimate(A, 2), "b": sm.estimate(A + 1, 2)}),
+    )
+    for found in shown:
+        for text in (str(found), found._repr_html_()):
+            assert "\x1b" not in text and "?[31m" in text
+        assert "<b>" not in found._repr_html_()
+    page = sm.report({name: A, "b": A}, tmp_path / "r.html", n_max=2, seconds=0).read_text()
+    assert "\x1b" not in page and "?[31m" in page and "<b>" not in page

@@ -5,10 +5,16 @@ import math
 import numpy as np
 import pytest
 from conftest import normal
+from scipy.special import stdtr
 
 import spectral_moments as sm
 from spectral_moments.engine.sources import Recording
-from spectral_moments.spectrum.submatrices import submatrices, two_halves
+from spectral_moments.spectrum.submatrices import (
+    parts_in_a_set,
+    skewed_t_test,
+    submatrices,
+    two_halves,
+)
 
 
 def test_whole_is_the_estimate_of_the_whole():
@@ -68,6 +74,16 @@ def test_parts():
     assert len(set(every)) == len(every) == math.comb(5, 3) * math.comb(4, 2)
     for rows, columns in submatrices((5, 4), (3, 2), 4, rng):
         assert len(set(rows)) == 3 and len(set(columns)) == 2
+    assert parts_in_a_set((24, 30), (5, 6), 100) == 4
+    assert parts_in_a_set((24, 30), (5, 6), 25) == 2  # ten sets come first
+    assert (
+        parts_in_a_set((24, 30), (5, 6), None) == parts_in_a_set((24, 30), (20, 6), 99) == 1
+    )
+    sets = list(submatrices((24, 30), (5, 6), 10, rng, 4))
+    assert len(sets) == 8
+    for side in (0, 1):
+        for four in (sets[:4], sets[4:]):
+            assert len({int(x) for part in four for x in part[side]}) == 4 * (5, 6)[side]
     trials = normal((5, 3, 2))
     assert two_halves(trials[:1], rng) is not None and len(two_halves(trials[:1], rng)) == 1
     one, two = two_halves(trials, rng)
@@ -147,6 +163,52 @@ def test_how_often_the_check_is_wrong():
     assert "p of all (Holm)" in str(check)
     all_of_them = sm.subsample_check(phi[:5, :3], shapes=[(4, 2)], n_draws=None)
     assert math.isnan(all_of_them.p_value("naive"))
+
+
+def two_by_hand(x):
+    "m(1) and m(2) of all cycles, for a count of many matrices."
+    P, Q = x.shape
+    squares, K = x**2, x @ x.T
+    closed = (K**2).sum() - (np.diag(K) ** 2).sum() - (squares.sum(0) ** 2).sum()
+    cycles = P * (P - 1) * Q * (Q - 1)
+    return np.array([squares.mean(), (closed + (squares**2).sum()) / cycles])
+
+
+def test_how_often_the_check_is_wrong_on_skewed_parts():
+    """Student's test of independent parts is wrong in .18 and .08 of these."""
+    phi = normal((9, 7))
+    np.testing.assert_allclose(two_by_hand(phi), sm.all_cycles(phi, 2), rtol=1e-10)
+    naive = lambda x: np.array([(x**2).mean(), ((x @ x.T) ** 2).mean() / x.shape[1] ** 2])
+    np.testing.assert_allclose(naive(phi), sm.naive(phi, 2), rtol=1e-10)
+    own, rates = dict(ours=two_by_hand, naive=naive), []
+    for skewed in (False, True):
+        wrong = {name: [] for name in own}
+        for seed in range(120):
+            rng = np.random.default_rng(500 + seed)
+            phi = rng.standard_normal((30, 2)) @ rng.standard_normal((2, 26))
+            if skewed:
+                phi = np.exp(rng.standard_normal((30, 1))) * rng.standard_normal((30, 26))
+            options = dict(center=False, estimators=own, random_state=seed)
+            check = sm.subsample_check(phi, 2, **options)
+            for name in own:
+                wrong[name].append(check.p_value(name) < 0.05)
+        rates.append([np.mean(x) for x in wrong.values()])
+    assert max(rates[0][0], rates[1][0]) < 0.1 and min(rates[0][1], rates[1][1]) > 0.9, (
+        rates
+    )
+
+
+def test_test_of_skewed_numbers():
+    """It is Student's where nothing is skewed, and right more often where much is."""
+    even = np.array([[-2.0, 3], [-1, 4], [1, 6], [2, 7]])  # symmetric about 0 and 5
+    t = even.mean(0) / (even.std(0, ddof=1) / 2)
+    np.testing.assert_allclose(skewed_t_test(even), 2 * stdtr(3, -abs(t)), rtol=1e-12)
+    assert np.isnan(skewed_t_test(np.full((5, 1), 0.1))).all()
+    assert np.isnan(skewed_t_test(np.ones((1, 2)))).all()
+    x = np.random.default_rng(3).standard_exponential((4000, 40)) ** 2 - 2
+    found = np.array([skewed_t_test(y[:, None])[0] for y in x])
+    student = 2 * stdtr(39, -abs(x.mean(1) / (x.std(1, ddof=1) / np.sqrt(40))))
+    assert (found < 0.05).mean() < 0.8 * (student < 0.05).mean()
 
 
 @pytest.mark.parametrize("function", [sm.subsample_check, sm.dimension_sweep])

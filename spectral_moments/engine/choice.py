@@ -567,6 +567,10 @@ def carry_out(
     **options,  # stderr: whether to give axes; and of `reduce`
 ) -> tuple:  # (`Reduced`, the family of each word, which were lost to rounding, notes)
     "Values and their axes, as planned."
+    part = _sketched_part(design, way)
+    if part:
+        found, names, lost = _with_axes(design, way, measured=part.design, **options)
+        return found, names, lost, [_part_note(design, part, map(len, way.words))]
     drawn = _drawn(design, way) if way.method == "auto" and design.counted else ()
     many = any(of.told[1] is not None for of in design.units.values())
     part = complete_part(design) if any(drawn) and not many else None
@@ -587,10 +591,22 @@ def carry_out(
             axes[kind] = Axis(join(whole.axes[kind].deviations, axes[kind].deviations))
         values, lost = join(whole.values, values), join(gone, lost)
         names = [*first, *names[len(few) :]]
-    orders = sorted({len(word) for word, random in zip(way.words, drawn) if random})
-    note = f"n = {', '.join(map(str, orders))}: from the {len(part.keep)} of "
-    note += f"{design.lengths[part.kind]} {part.kind} without gaps"
-    return Reduced(values, axes), names, lost, [note]
+    orders = {len(word) for word, random in zip(way.words, drawn) if random}
+    return Reduced(values, axes), names, lost, [_part_note(design, part, orders)]
+
+
+def _part_note(design, part, orders):
+    "Which rows or columns some orders come from."
+    found = f"n = {', '.join(map(str, sorted(orders)))}: from the {len(part.keep)} of "
+    return found + f"{design.lengths[part.kind]} {part.kind} without gaps"
+
+
+def _sketched_part(design, way):
+    "What has no gaps, if a sketch can take its mean away but needs pairs of rows for all."
+    pairs = zip(way.words, way.names)
+    far = any(FAMILIES[k].noisy and len(word) > reach(design, k) for word, k in pairs)
+    part = complete_part(design) if design.center and far else None
+    return part if part and not part.design.counted else None
 
 
 def _drawn(design, way):
@@ -600,15 +616,17 @@ def _drawn(design, way):
     return [len(word) > most for word, most in zip(way.words, reached)]
 
 
-def _with_axes(design, way, *, stderr, **options):
-    "Values with their axes, the family of each, and which words were lost to rounding."
+def _with_axes(design, way, *, stderr, measured=None, **options):
+    """Values, of what was `measured` if not of all, with their axes, the family of each,
+    and which words were lost to rounding."""
     families, axes, errors = [FAMILIES[name] for name in way.names], {}, None
     stderr = stderr and all(family.honest for family in families)
     exact = stderr and all(design.backends <= {*family.backward} for family in families)
     if stderr and not exact:  # only one system has families that are not
         axes = axes_from_sample(design, len(way.words))
         errors = np.hypot.reduce([axis_error(x) for x in axes.values()])
-    found, names, lost = reduce_planned(design, way, errors, replicates=exact, **options)
+    options |= dict(errors=errors, replicates=exact)
+    found, names, lost = reduce_planned(measured or design, way, **options)
     if exact:
         axes = literal_axes(design, way.words, names, found)
         axes |= trial_axis(design, way.words, found)

@@ -574,11 +574,19 @@ def average(
         tally.add(found, views)
         if advance and not (read and family.reads):  # which tells by itself
             advance(design.lengths["inputs"] if read else 1)
-        if enough is not None and run + 1 >= least:
-            result = _above(tally.result(), beside)
-            if enough(result, run + 1):
-                return result
-    return _above(tally.result(), beside)
+        may_stop = enough is not None and run + 1 >= least
+        if may_stop and enough(_above(tally.result(), beside), run + 1):
+            break
+    found = _above(tally.result(), beside)
+    if family.noisy and enough is not None:
+        probes = found.axes["probes"].deviations * _stopped(run + 1)
+        found.axes["probes"] = Axis(probes)
+    return found
+
+
+def _stopped(rounds):
+    "What makes up for rounds that ended where their spread looked small."
+    return 1 + 1 / max(rounds - 1, 1)
 
 
 def _spread(drawn):

@@ -10,6 +10,7 @@ import contextlib
 import copy
 import json
 import math
+import zipfile
 from collections import Counter, defaultdict
 from dataclasses import replace
 from pathlib import Path
@@ -40,7 +41,7 @@ from spectral_moments.engine.sums import (
     row_plan,
     row_shares,
 )
-from .systems import Design, open_design
+from .systems import Design, check_axes, open_design
 from ..errors import normal_units
 from ..estimation import measure
 from ..io.files import atomic_write, zipped_array
@@ -344,12 +345,14 @@ class Stream(Batches):
         # number, n_features); NaN where missing
         groups: ArrayLike = None,  # a label for each row; groups come whole in one batch
         row_weights: ArrayLike = None,  # a weight for each row, fixed in advance
+        trials: bool = None,  # True: a first axis of a tensor or list counts repeats
     ):  # the stream itself
         "Take in further rows; if this is interrupted, the stream stays as it was."
-        trials = _checked(rows, self.n_features)
-        if trials is None:
+        check_axes(rows, "rows", trials)
+        rows = _checked(rows, self.n_features)
+        if rows is None:
             return self
-        return self.take({"phi": trials}, groups, row_weights)
+        return self.take({"phi": rows}, groups, row_weights)
 
     def merge(
         self,
@@ -662,6 +665,8 @@ def _whole(value, name, least=0, most=2**62):
 def _load(cls, path):
     "Read a stream, or say why not."
     try:
+        if path.is_file() and not zipfile.is_zipfile(path):
+            raise ValueError("it is of another kind")
         with path.open("rb") as file, np.load(file, allow_pickle=False) as content:
             settings = json.loads(str(content["settings"]))
             if settings["format"] != _FORMAT:

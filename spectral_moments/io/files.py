@@ -203,7 +203,7 @@ def _sliced(data, stored, size):
         data, tall = mapped(data), step
     for top in range(0, rows, tall):
         check_whole(data)
-        block = np.asarray(data[..., top : min(top + tall, rows), :])
+        block = np.array(data[..., top : min(top + tall, rows), :])  # no map any more
         for start in range(0, block.shape[-2], step):
             yield block[..., start : start + step, :]
 

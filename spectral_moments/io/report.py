@@ -25,7 +25,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import ArgumentError, check_count, progress_bar
+from ..checks import ArgumentError, check_count, printable, progress_bar
 from ..engine.reduction import FAMILIES, way_of
 from ..engine.sources import Recording
 from ..estimation import estimate
@@ -334,7 +334,7 @@ def report(
         raise ArgumentError("given", problem)
     if paired not in (None, "inputs", "features"):
         raise ArgumentError("paired", f"paired = {paired!r} is not 'inputs' or 'features'")
-    title = title or (next(iter(named)) if len(named) == 1 else "Report")
+    title = printable(title or (next(iter(named)) if len(named) == 1 else "Report"))
     n_max, begin, subjects = check_count(n_max, "n_max", least=2), time.monotonic(), []
     total = len(named) * (1 + len(PARTS)) + (len(TOGETHER) if len(named) > 1 else 0)
     about = {key: x for key, x in options.items() if key in DATA}
@@ -342,7 +342,8 @@ def report(
         step = bar.update or (lambda: None)
         for name, x in named.items():
             est = x if isinstance(x, Estimate) else estimate(x, n_max, **options)
-            subjects.append(Subject(name, est, None if est is x else x, about))
+            given = None if est is x else x
+            subjects.append(Subject(printable(name), est, given, about))
             step()
         now = time.monotonic()
         end = now + (max(60, 5 * (now - begin)) if seconds is None else seconds)

@@ -19,6 +19,7 @@ from spectral_moments.checks import (
     check_random_state,
 )
 from ..engine.arrays import check_trials
+from ..engine.systems import check_axes
 from ..estimation import estimate
 from ..diagnostics import neighbour_notes
 from ..results import Comparison, Records, html_table, new_axes, text_table
@@ -98,6 +99,7 @@ def local_dimension(
     >>> round(near.value), round(sm.participation_ratio(phi).value)
     (1, 2)
     """
+    check_axes(phi, "phi", options.get("trials"))
     x, wide = check_trials(phi, missing=False), width is not None
     if wide == (nearest is not None):
         raise ArgumentError("width", "pass either width or nearest, and not both")
@@ -120,7 +122,7 @@ def local_dimension(
             own = part_options(options, rows)
             if wide:
                 own["row_weights"] = kernel[rows] * own.get("row_weights", 1.0)
-            est = estimate(x[:, rows[:, None], weigh], 2, trials=True, **own)
+            est = estimate(x[:, rows[:, None], weigh], 2, **own)
             found[-1].append(est.dimension())
     tables = places.tolist(), widths.tolist(), np.array(numbers), found
     return LocalDimension(*tables, not wide)
@@ -170,6 +172,7 @@ def by(
     >>> list(found.estimates)
     ['cat', 'dog']
     """
+    check_axes(phi, "phi", options.get("trials"))
     x, labels = check_trials(phi, missing=None), np.asarray(labels)
     numbers, found = check_labels(labels, x.shape[1], "labels"), {}
     if numbers.max() == 0:
@@ -178,7 +181,7 @@ def by(
         rows = np.flatnonzero(numbers == number)
         label, own = str(labels[rows[0]]), part_options(options, rows)
         try:
-            found[label] = estimate(x[:, rows], n_max, trials=True, **own)
+            found[label] = estimate(x[:, rows], n_max, **own)
         except ArgumentError as error:
             problem = f"class {label} of {len(rows)} inputs: {error}"
             raise ArgumentError("labels", problem) from error
