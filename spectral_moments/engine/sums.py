@@ -480,7 +480,8 @@ def wide_slopes(
     keys,  # of `Slopes`
     weights,  # (quantities, keys)
     arrays,  # dict: `Open` or `Same` -> array
-):  # list of `Wide`
+    forms,  # `Forms`, to which they are added
+):  # `Forms`
     "What rows are multiplied by in sums over rows of more than two columns."
     found = {}
     for k, term in enumerate(terms):
@@ -490,20 +491,24 @@ def wide_slopes(
     for key, each in zip(keys, weights.T):
         if len(key[0].legs) > 2 and each.any():
             found.setdefault(key, [[], 0.0])[1] = each
-    return [Wide(graph, *_tree(others, arrays), *x) for (graph, others), x in found.items()]
+    for (graph, others), x in found.items():
+        forms.wide.append(Wide(graph, *_tree(others, arrays, forms.slopes), *x))
+    return forms
 
 
-def _tree(others, arrays):
-    "Sums over rows as vectors and matrices of columns, one for each pair of these."
+def _tree(others, arrays, slopes):
+    "Sums over rows as vectors and slopes of columns, one for each pair of these."
     found = {}
     for f, ends in others:
         _put(found, ends, arrays[f])
     vectors = {ends[0]: x for ends, x in found.items() if len(ends) == 1}
-    matrices = []
+    number, matrices = float(found.get((), 1.0)), []
     for ends, x in found.items():
         if len(ends) == 2:
-            matrices.append((x, *ends, np.array_equal(x, x.T)))
-    return vectors, matrices, float(found.get((), 1.0))
+            at, size = _place(slopes, x)
+            matrices.append((at, *ends))
+            number *= size
+    return vectors, matrices, number
 
 
 def wide_columns(
@@ -581,7 +586,7 @@ class Use(NamedTuple):
 
     graph: object  # `Open`
     factors: np.ndarray  # for each quantity asked of rows and of columns
-    slope: int  # number of the slope, of those with the same right side
+    slope: int  # number of the slope
 
 
 class Wide(NamedTuple):
@@ -589,7 +594,7 @@ class Wide(NamedTuple):
 
     graph: object  # `Open`
     vectors: dict  # open column -> what it is multiplied by
-    matrices: list  # (matrix, its two open columns, whether it is symmetric): a tree
+    matrices: list  # (number of a slope, its two open columns): a tree
     number: float  # a factor of all
     terms: list  # the graphs that it is
     factors: np.ndarray  # for each quantity asked of rows
@@ -601,7 +606,19 @@ class Forms(NamedTuple):
     rows: int  # quantities asked of rows; those of columns come after them
     slopes: list  # arrays, the largest entry of each is one
     uses: list  # of `Use`
-    wide: list = []  # of `Wide`
+    wide: list  # of `Wide`
+    halves: dict = {}  # number of a slope -> lower triangle with the same quadratic forms
+    symmetric: frozenset = frozenset()  # numbers of slopes
+
+    def completed(self):
+        "The same with what is known of its slopes."
+        slopes = {at: x for at, x in enumerate(self.slopes) if x.ndim == 2}
+        symmetric = frozenset(at for at, x in slopes.items() if np.array_equal(x, x.T))
+        whole = {use.slope for use in self.uses if not _alike(use.graph)}
+        whole |= {at for wide in self.wide for at, *_ in wide.matrices}
+        alike = slopes.keys() - whole  # only between columns that may be exchanged
+        halves = {at: np.tril(slopes[at]) + np.tril(slopes[at].T, -1) for at in alike}
+        return self._replace(halves=halves, symmetric=symmetric)
 
 
 def row_forms(
@@ -611,36 +628,30 @@ def row_forms(
     grouped=False,  # whether rows come in groups
 ):  # `Forms`
     "Quantities of rows and columns, slopes that are multiples of each other made once."
-    forms, right = Forms(rows, [], []), []
+    forms = Forms(rows, [], [], [])
     for graph, each in slopes.items():
         graph = of_units(graph) if grouped else graph
-        ends, inner = _labels(graph)
-        factors = defaultdict(lambda: np.zeros(rows + columns))
+        inner, factors = _labels(graph)[1], defaultdict(lambda: np.zeros(rows + columns))
         for q, slope in each.items():
             if q >= rows and not inner:
                 continue
             slope = (slope + slope.T) / 2 if _alike(graph) else np.asarray(slope)
-            size = slope.flat[np.argmax(abs(slope))]
+            at, size = _place(forms.slopes, slope)
             if size:
-                at = _place(forms.slopes, right, slope / size, ends[-1:])
                 factors[at][q] = size
         forms.uses.extend(Use(graph, x, at) for at, x in factors.items())
-    for at in {use.slope for use in forms.uses if _alike(use.graph)}:
-        if all(_alike(use.graph) for use in forms.uses if use.slope == at):
-            x = forms.slopes[at]  # half of a symmetric matrix is enough
-            forms.slopes[at] = np.tril(x) + np.triu(x, 1).T
     return forms
 
 
-def _place(known, right, slope, end):
-    "The number of a slope among those known with the same right side, entered if new."
-    for at, (other, side) in enumerate(zip(known, right)):
-        alike = side == end and other.shape == slope.shape
-        if alike and np.allclose(other, slope, rtol=1e-13, atol=0):
-            return at
+def _place(known, slope):
+    "The number of a slope among those known, entered if new, and how many times it is it."
+    size = slope.flat[np.argmax(abs(slope))]
+    slope = slope / size if size else slope
+    for at, other in enumerate(known):
+        if other.shape == slope.shape and np.allclose(other, slope, rtol=1e-13, atol=0):
+            return at, size
     known.append(slope)
-    right.append(end)
-    return len(known) - 1
+    return len(known) - 1, size
 
 
 def _alike(graph):
@@ -718,7 +729,8 @@ class _Strip:
         "Quantities of rows, of inner columns by their labels, and totals of wide graphs."
         number = len(next(iter(self.matrices.values())))
         rows, columns, totals = np.zeros((forms.rows, number)), defaultdict(float), []
-        for use, value in zip(forms.uses, self._values(forms)):
+        for use in forms.uses:
+            value = self._value(use, forms)
             w = self.weights(use.graph)
             rows = rows + np.outer(use.factors[: forms.rows], value * w)
             asked = use.factors[forms.rows :]
@@ -726,58 +738,70 @@ class _Strip:
                 mine = np.outer(asked, value * self.weights(use.graph, k))
                 columns[labels] = columns[labels] + use.graph.degree(k) * mine
         for wide in forms.wide:
-            value = self.weights(wide.graph) * self._wide(wide)
+            value = self.weights(wide.graph) * self._wide(wide, forms)
             rows = rows + np.outer(wide.factors, value)
             totals.append(value.sum())
         columns = {x: w @ self.entries(x) for x, w in columns.items()}
         return rows, columns, np.array(totals)
 
-    def _wide(self, wide):
-        "The product of more than two open columns with a tree of matrices, leaves first."
-        labels = dict(enumerate(_labels(wide.graph)[0]))
-        value = {leg: self.entries(x) for leg, x in labels.items()}
-        for leg, vector in wide.vectors.items():
-            value[leg] = value[leg] * vector
-        left = list(wide.matrices)
+    def _wide(self, wide, forms):
+        "The product of more than two open columns with a tree of slopes, leaves first."
+        labels, left = _labels(wide.graph)[0], list(wide.matrices)
+        factors = {leg: [self.entries(x)] for leg, x in enumerate(labels)}
+        plain = set(factors) - set(wide.vectors)
         while left:
-            visits = Counter(leg for _, *ends, _ in left for leg in ends)
-            edge, at = next((e, k) for e in left for k in (1, 2) if visits[e[k]] == 1)
-            left = [e for e in left if e is not edge]
-            leaf, other = edge[at], edge[3 - at]
-            value[other] = value[other] * self._moved(value.pop(leaf), edge, at)
-        return wide.number * math.prod(x.sum(1) for x in value.values())
+            visits = Counter(leg for _, *ends in left for leg in ends)
+            edge, leaf = next((e, leg) for e in left for leg in e[1:] if visits[leg] == 1)
+            left.remove(edge)
+            at, first, last = edge
+            other, mine = first + last - leaf, factors.pop(leaf)
+            if leaf in plain:
+                moved = self._times(labels[leaf], forms, at, leaf == last)
+            else:
+                vector = wide.vectors.get(leaf, 1.0)
+                slope = forms.slopes[at].T if leaf == last else forms.slopes[at]
+                moved = (math.prod(mine) * vector) @ slope
+            factors[other].append(moved)
+            plain.discard(other)
+        vectors = ([wide.vectors[leg]] if leg in wide.vectors else [] for leg in factors)
+        return wide.number * math.prod(
+            _summed(*x, *vector) for x, vector in zip(factors.values(), vectors)
+        )
 
-    def _moved(self, x, edge, at):
-        "Entries times a matrix, made once for those that are as they were measured."
-        matrix, *_, symmetric = edge
-        key = id(x), id(matrix), symmetric or at
+    def _times(self, labels, forms, at, flipped):
+        "Entries times a slope, or its transpose, made once."
+        slope, flipped = forms.slopes[at], flipped and at not in forms.symmetric
+        key = labels, at, flipped
         if key not in self._made:
-            found = x @ (matrix if at == 1 else matrix.T)
-            if not any(x is known for known in self._made.values()):
-                return found
-            self._made[key] = found
+            self._made[key] = self.entries(labels) @ (slope.T if flipped else slope)
         return self._made[key]
 
-    def _values(self, forms):
-        "Of each use the product of its open columns with its slope."
-        found = {}
-        several = {at for graph, _, at in forms.uses if not _alike(graph)}
-        for graph, _, at in forms.uses:
-            ends, slope = _labels(graph)[0], forms.slopes[at]
-            if not ends:
-                yield slope
-            elif len(ends) == 1 and (slope == slope[0]).all():
-                yield slope[0] * self.total(ends[0])
-            elif len(ends) == 1:
-                yield self.entries(ends[0]) @ slope
-            elif at not in several:
-                if at not in found:
-                    found[at] = quadratic_forms(slope, self.entries(ends[0]).T)
-                yield found[at]
-            else:
-                if at not in found:
-                    found[at] = self.entries(ends[1]) @ slope.T
-                yield np.einsum("ij,ij->i", self.entries(ends[0]), found[at])
+    def _value(self, use, forms):
+        "The product of the open columns of a graph with a slope."
+        ends, slope = _labels(use.graph)[0], forms.slopes[use.slope]
+        if not ends:
+            return slope
+        if len(ends) == 1 and (slope == slope[0]).all():
+            return slope[0] * self.total(ends[0])
+        if len(ends) == 1:
+            return self.entries(ends[0]) @ slope
+        if use.slope not in forms.halves:
+            moved = self._times(ends[1], forms, use.slope, True)
+            return _summed(self.entries(ends[0]), moved)
+        key = ends[0], "form", use.slope
+        if key not in self._made:
+            x = self.entries(ends[0])
+            self._made[key] = quadratic_forms(forms.halves[use.slope], x.T)
+        return self._made[key]
+
+
+def _summed(first, *others):
+    "The sums over columns of products of matrices, the last of which may be a vector."
+    if not others:
+        return first.sum(1)
+    *some, last = others
+    first = math.prod(some, start=first)
+    return first @ last if last.ndim == 1 else np.einsum("ij,ij->i", first, last)
 
 # %% ../../nbs/38_sums.ipynb #38500012
 @lru_cache(maxsize=1024)
@@ -1268,8 +1292,8 @@ def row_means(
             about = _about_means(here, arrays, kept, N)
             rows, shares, wide = _asked(*about, seeds, units, deletions, passes.second)
         elif None in totals:
-            forms = Forms(0, [], [], wide_slopes(terms, (), np.zeros((0, 0)), arrays))
-            wide = passes.second(here._replace(forms=forms))[2]
+            forms = wide_slopes(terms, (), np.zeros((0, 0)), arrays, Forms(0, [], [], []))
+            wide = passes.second(here._replace(forms=forms.completed()))[2]
         if None in totals:
             totals = [wide[k] if x is None else x for k, x in enumerate(totals)]
         if len(seeds):
@@ -1305,9 +1329,8 @@ def _asked(work, arrays, kept, seeds, units, deletions, second):
     number = len(weights[0])
     forms = row_forms(slopes, *map(len, weights), "inputs" in work.layout.grouped)
     if work.layout.about_mean:
-        wide = wide_slopes(terms, keys, weights[0], arrays)
-        forms = forms._replace(wide=wide)
-    rows, inner, totals = second(work._replace(forms=forms))
+        forms = wide_slopes(terms, keys, weights[0], arrays, forms)
+    rows, inner, totals = second(work._replace(forms=forms.completed()))
     if kept:
         told = kept.rows >= 0
         own = own_parts(keys, weights[0], arrays, kept)
