@@ -97,14 +97,15 @@ def split_graph(
 # %% ../../nbs/38_sums.ipynb #38500008
 def _contracted(operands, out=()):
     "The product of arrays, each with its columns, summed over all columns but some."
-    number, found = 1.0, {}
+    number, found, made = 1.0, {}, {}
     for x, ends in operands:
         if ends:
             _put(found, tuple(ends), x)
         else:
             number = number * float(x)
     while inner := {c for ends in found for c in ends} - {*out}:
-        _sum_out(found, min(inner, key=lambda c: sum(c in ends for ends in found)))
+        next_one = min(inner, key=lambda c: sum(c in ends for ends in found))
+        _sum_out(found, next_one, made)
     if len(out) == 2 and (out[0],) in found:  # a vector is multiplied with each column
         found[out[0], None] = found.pop((out[0],))[:, None]
     return number * math.prod(found.values())
@@ -117,31 +118,38 @@ def _put(found, ends, x):
     found[ends] = found[ends] * x if ends in found else x
 
 
-def _sum_out(found, c):
-    "Replace the arrays with one column, a vector and up to two matrices, by a sum over it."
-    vector, near = found.pop((c,), 1.0), [ends for ends in found if c in ends]
+def _sum_out(found, c, made):
+    """Replace the arrays with one column, a vector and up to two matrices, by a sum over it.
+
+    A product of two matrices is `made` once, if several columns need it.
+    """
+    vector, near = found.pop((c,), None), [ends for ends in found if c in ends]
     if not near:
         _put(found, (), vector.sum())
         return
     others = tuple(ends[0] + ends[1] - c for ends in near)
-    first, *second = (found.pop(e) if e[1] == c else found.pop(e).T for e in near)
-    first = first * vector
-    _put(found, others, first @ second[0].T if second else first.sum(1))
+    given = [found.pop(ends) for ends in near]
+    key = tuple((id(x), ends[1] == c) for x, ends in zip(given, near))
+    if vector is None and key in made:
+        _put(found, others, made[key][0])
+        return
+    first, *second = (x if ends[1] == c else x.T for x, ends in zip(given, near))
+    first = first if vector is None else first * vector
+    result = first @ second[0].T if second else first.sum(1)
+    if vector is None:
+        made[key] = result, given  # held, so that no other array has their names
+    _put(found, others, result)
 
 
 class Kept(NamedTuple):
     "Rows at random that are kept, for what does not follow from sums."
 
-    matrices: dict  # label -> matrix of these rows about the mean of all rows
+    strip: object  # `_Strip` of these rows about the mean of all rows
     weights: np.ndarray  # how many rows each stands for
     total: int  # number of all rows
     means: dict  # label -> mean over all rows; empty: sums are about the mean too
     products: dict  # pair of labels -> sum over all rows of products about the mean
     rows: object  # their numbers among the rows for which quantities are asked; or -1
-
-    def operands(self, graph, columns, row):
-        "An open graph of these rows, at some columns."
-        return _Strip(self.matrices, None).operands(graph, columns, row)
 
 
 def column_means(
@@ -162,14 +170,14 @@ def kept_rows(
     "Kept rows about the mean of all rows, and what sums over all rows tell of them."
     means, products = column_means(arrays, total), {}
     if not means:  # they are as they have to be
-        return Kept(matrices, weights, total, {}, {}, rows)
+        return Kept(_Strip(matrices, None), weights, total, {}, {}, rows)
     about = {k: x - means[k] for k, x in matrices.items() if k in means}
     for one, other in product(about, repeat=2):
         found, order = _named([(0, 0, one), (0, 1, other)], [0, 1], Sides())
         if found in arrays:  # only those that meet
             both = arrays[found] if order == (0, 1) else arrays[found].T
             products[one, other] = both - total * np.outer(means[one], means[other])
-    return Kept(about, weights, total, means, products, rows)
+    return Kept(_Strip(about, None), weights, total, means, products, rows)
 
 
 def kept_pairs(
@@ -187,7 +195,7 @@ def kept_pairs(
 
 def _three_columns(edges, kept, row):
     "A sum over rows of three columns: pairs (operands, whether they are of kept rows)."
-    found = [([(kept.matrices[label], (row, k)) for _, k, label in edges], True)]
+    found = [([(kept.strip.matrices[label], (row, k)) for _, k, label in edges], True)]
     means = [(kept.means[label], (k,)) for _, k, label in edges]
     found.append(([(kept.total, ()), *means], False))
     for n, mean in enumerate(means):
@@ -224,7 +232,7 @@ def _from_kept(term, arrays, kept):
     if kept.means:
         tensors = [_three_columns(_placed_edges(of), kept, i) for of, i in zip(high, rows)]
     else:
-        tensors = [[(kept.operands(*of, i), True)] for of, i in zip(high, rows)]
+        tensors = [[(kept.strip.operands(*of, i), True)] for of, i in zip(high, rows)]
     total, parts, pairs = 0.0, np.zeros(len(kept.weights)), kept_pairs(kept.weights)
     own = None if rest else _own_row(high)
     if not kept.means and len(high) == 2 and own in arrays:  # pairs of a row with itself
@@ -237,9 +245,9 @@ def _from_kept(term, arrays, kept):
             total += _contracted(operands)
             continue
         operands.append((pairs if len(mine) == 2 else kept.weights, tuple(mine)))
-        each = [_contracted(operands, (row,)) for row in mine]
-        total += each[0].sum()
-        parts += sum(each)
+        each = _contracted(operands, tuple(mine))
+        total += each.sum()
+        parts += each if each.ndim == 1 else each.sum(0) + each.sum(1)
     return float(total), parts
 
 # %% ../../nbs/38_sums.ipynb #38500010
@@ -253,28 +261,21 @@ def has_high(
 def graph_total(
     term,  # of `split_graph`
     arrays,  # dict: `Open` or `Same` -> array
-    kept=None,  # `Kept` rows
 ):  # float
     "The sum of a graph from sums over rows."
-    if has_high([term]):
-        return _from_kept(term, arrays, kept)[0]
     return float(_contracted([(arrays[f], columns) for f, columns in term]))
 
 
 def kept_noise(
-    terms,  # of all graphs
-    weights,  # sets of weights of them
-    arrays,  # dict: `Open` or `Same` -> array
-    kept,  # `Kept` rows, or None
+    parts,  # dict: number of a graph -> the part of each kept row
+    weights,  # sets of weights of graphs
+    kept,  # `Kept` rows
 ):  # covariance of the weighted sums, or None
     "The noise of drawing the rows that are kept."
-    drawn = kept is not None and kept.weights > 1
-    if not np.any(drawn):
+    drawn = kept.weights > 1
+    if not drawn.any():
         return None
-    single = 0 if kept.means else 1  # what a second pass gives
-    high = [k for k, term in enumerate(terms) if len(wide_factors(term)) > single]
-    parts = np.array([_from_kept(terms[k], arrays, kept)[1] for k in high])
-    mine = np.asarray(weights)[:, high] @ parts[:, drawn]
+    mine = np.asarray(weights)[:, [*parts]] @ np.array([*parts.values()])[:, drawn]
     s, N = drawn.sum(), kept.weights[drawn].sum()
     return np.cov(mine, ddof=1).reshape(len(mine), -1) * s * (1 - s / N)
 
@@ -469,7 +470,7 @@ def _operands(others, arrays, kept):
     for f, ends in others:
         if isinstance(f, Drawn) or len(ends) > 2:
             graph = f.graph if isinstance(f, Drawn) else f
-            found += [(kept.weights, (10,)), *kept.operands(graph, ends, 10)]
+            found += [(kept.weights, (10,)), *kept.strip.operands(graph, ends, 10)]
         else:
             found.append((arrays[f], ends))
     return found
@@ -529,7 +530,7 @@ def wide_columns(
         graph, columns = term[n]
         rest = [(arrays[f], ends) for m, (f, ends) in enumerate(term) if m != n]
         rest.append((kept.weights, (10,)))
-        mine = kept.operands(graph, columns, 10)
+        mine = kept.strip.operands(graph, columns, 10)
         entries, kinds = Counter(), {}
         for f, ends in term:
             for leg, (kind, c) in enumerate(zip(f.legs, ends)):
@@ -538,7 +539,7 @@ def wide_columns(
         for c, kind in kinds.items():
             share = entries[c] * _contracted(rest + mine, (c,))
             found[kind] = found[kind] + np.outer(each, share)
-        strip, legs = _Strip(kept.matrices, None), mine[: len(columns)]
+        strip, legs = kept.strip, mine[: len(columns)]
         for k, labels in _labels(graph)[1].items():
             others = [
                 *rest,
@@ -562,7 +563,7 @@ def own_parts(
     for (graph, others), each in zip(keys, weights.T):
         drawn = any(isinstance(f, Drawn) or len(ends) > 2 for f, ends in others)
         if drawn and len(graph.legs) < 3:
-            mine = kept.operands(graph, range(len(graph.legs)), 10)
+            mine = kept.strip.operands(graph, range(len(graph.legs)), 10)
             parts = _contracted(_operands(others, arrays, kept) + mine, (10,))
             found += np.outer(each, parts)
     return found
@@ -607,17 +608,21 @@ class Forms(NamedTuple):
     slopes: list  # arrays, the largest entry of each is one
     uses: list  # of `Use`
     wide: list  # of `Wide`
-    halves: dict = {}  # number of a slope -> lower triangle with the same quadratic forms
+    halves: dict = {}  # (labels, number of a slope) -> lower triangle of the same forms
     symmetric: frozenset = frozenset()  # numbers of slopes
 
     def completed(self):
         "The same with what is known of its slopes."
         slopes = {at: x for at, x in enumerate(self.slopes) if x.ndim == 2}
         symmetric = frozenset(at for at, x in slopes.items() if np.array_equal(x, x.T))
-        whole = {use.slope for use in self.uses if not _alike(use.graph)}
-        whole |= {at for wide in self.wide for at, *_ in wide.matrices}
-        alike = slopes.keys() - whole  # only between columns that may be exchanged
-        halves = {at: np.tril(slopes[at]) + np.tril(slopes[at].T, -1) for at in alike}
+        alike, whole = set(), set()  # half a product is enough, if there is no whole one
+        for graph, _, at in (use for use in self.uses if use.slope in slopes):
+            (alike if _alike(graph) else whole).add((_labels(graph)[0][1], at))
+        for graph, _, matrices, *_ in self.wide:
+            labels = _labels(graph)[0]
+            whole |= {(labels[leg], at) for at, *ends in matrices for leg in ends}
+        lower = {at: np.tril(x) + np.tril(x.T, -1) for at, x in slopes.items()}
+        halves = {key: lower[key[1]] for key in alike - whole}
         return self._replace(halves=halves, symmetric=symmetric)
 
 
@@ -727,22 +732,21 @@ class _Strip:
 
     def shares(self, forms):
         "Quantities of rows, of inner columns by their labels, and totals of wide graphs."
-        number = len(next(iter(self.matrices.values())))
-        rows, columns, totals = np.zeros((forms.rows, number)), defaultdict(float), []
-        for use in forms.uses:
-            value = self._value(use, forms)
-            w = self.weights(use.graph)
-            rows = rows + np.outer(use.factors[: forms.rows], value * w)
+        none, number = np.zeros(forms.rows), len(next(iter(self.matrices.values())))
+        values = [self._value(use, forms) for use in forms.uses]
+        wide = [self.weights(x.graph) * self._wide(x, forms) for x in forms.wide]
+        own = [x * self.weights(use.graph) for use, x in zip(forms.uses, values)]
+        factors = [use.factors[: forms.rows] for use in forms.uses]
+        factors += [x.factors for x in forms.wide]
+        rows = _weighted([none, *factors], [np.zeros(number), *own, *wide])
+        columns = defaultdict(list)
+        for use, value in zip(forms.uses, values):
             asked = use.factors[forms.rows :]
             for k, labels in _labels(use.graph)[1].items() if asked.any() else ():
-                mine = np.outer(asked, value * self.weights(use.graph, k))
-                columns[labels] = columns[labels] + use.graph.degree(k) * mine
-        for wide in forms.wide:
-            value = self.weights(wide.graph) * self._wide(wide, forms)
-            rows = rows + np.outer(wide.factors, value)
-            totals.append(value.sum())
-        columns = {x: w @ self.entries(x) for x, w in columns.items()}
-        return rows, columns, np.array(totals)
+                each = value * self.weights(use.graph, k)
+                columns[labels].append((asked * use.graph.degree(k), each))
+        inner = {x: _weighted(*zip(*each)) @ self.entries(x) for x, each in columns.items()}
+        return rows, inner, np.array([x.sum() for x in wide])
 
     def _wide(self, wide, forms):
         "The product of more than two open columns with a tree of slopes, leaves first."
@@ -751,12 +755,13 @@ class _Strip:
         plain = set(factors) - set(wide.vectors)
         while left:
             visits = Counter(leg for _, *ends in left for leg in ends)
-            edge, leaf = next((e, leg) for e in left for leg in e[1:] if visits[leg] == 1)
+            leaves = [(leg, e) for e in left for leg in e[1:] if visits[leg] == 1]
+            leaf, edge = min(leaves, key=lambda x: x[0] not in plain)
             left.remove(edge)
             at, first, last = edge
             other, mine = first + last - leaf, factors.pop(leaf)
             if leaf in plain:
-                moved = self._times(labels[leaf], forms, at, leaf == last)
+                moved = self._times(labels[leaf], at, forms, leaf == last)
             else:
                 vector = wide.vectors.get(leaf, 1.0)
                 slope = forms.slopes[at].T if leaf == last else forms.slopes[at]
@@ -768,7 +773,7 @@ class _Strip:
             _summed(*x, *vector) for x, vector in zip(factors.values(), vectors)
         )
 
-    def _times(self, labels, forms, at, flipped):
+    def _times(self, labels, at, forms, flipped):
         "Entries times a slope, or its transpose, made once."
         slope, flipped = forms.slopes[at], flipped and at not in forms.symmetric
         key = labels, at, flipped
@@ -785,14 +790,17 @@ class _Strip:
             return slope[0] * self.total(ends[0])
         if len(ends) == 1:
             return self.entries(ends[0]) @ slope
-        if use.slope not in forms.halves:
-            moved = self._times(ends[1], forms, use.slope, True)
-            return _summed(self.entries(ends[0]), moved)
-        key = ends[0], "form", use.slope
+        key = ends[1], use.slope
+        if key not in forms.halves:
+            return _summed(self.entries(ends[0]), self._times(*key, forms, True))
         if key not in self._made:
-            x = self.entries(ends[0])
-            self._made[key] = quadratic_forms(forms.halves[use.slope], x.T)
+            self._made[key] = quadratic_forms(forms.halves[key], self.entries(ends[0]).T)
         return self._made[key]
+
+
+def _weighted(factors, values):
+    "The sum of some vectors, for each set of factors: (sets, length)."
+    return np.stack(factors, axis=1) @ np.stack(values)
 
 
 def _summed(first, *others):
@@ -1285,9 +1293,10 @@ def row_means(
             raise NotSurveyed
         if has_high(terms):
             kept = kept_rows(*passes.kept(counts), arrays, N)
-            noise = kept_noise(terms, seeds, arrays, kept) if replicates else None
         here, shares, about = work._replace(counts=counts), [], None
-        totals = _totals(terms, here, arrays, kept)
+        totals, parts = _totals(terms, here, arrays, kept)
+        if kept and replicates:
+            noise = kept_noise(parts, seeds, kept)
         if len(seeds):
             about = _about_means(here, arrays, kept, N)
             rows, shares, wide = _asked(*about, seeds, units, deletions, passes.second)
@@ -1298,7 +1307,8 @@ def row_means(
             totals = [wide[k] if x is None else x for k, x in enumerate(totals)]
         if len(seeds):
             moved = about[1] is not arrays
-            deletions.take(counts, _totals(terms, *about) if moved else totals, rows)
+            mine = _totals(terms, *about)[0] if moved else totals
+            deletions.take(counts, mine, rows)
         return GraphSums(totals, shares, noise)
 
     known = replicates, np.finfo(float).eps
@@ -1314,9 +1324,21 @@ def row_means(
 
 
 def _totals(terms, work, arrays, kept):
-    "The sums of all graphs; None for those that a second pass has to give."
-    later = lambda term: work.layout.about_mean and len(wide_factors(term)) == 1
-    return [None if later(term) else graph_total(term, arrays, kept) for term in terms]
+    """The sums of all graphs, and the parts of kept rows in those that they give.
+
+    None for those that a second pass has to give.
+    """
+    totals, parts = [], {}
+    for k, term in enumerate(terms):
+        wide = len(wide_factors(term))
+        if wide == 1 and work.layout.about_mean:
+            total = None
+        elif wide:
+            total, parts[k] = _from_kept(term, arrays, kept)
+        else:
+            total = graph_total(term, arrays)
+        totals.append(total)
+    return totals, parts
 
 
 def _asked(work, arrays, kept, seeds, units, deletions, second):
