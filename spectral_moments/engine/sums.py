@@ -1451,7 +1451,7 @@ def row_pieces(
     elif chunked:
         parts = [slice(a, b) for a, b in zip([0, *chunked[0]], chunked[0])]
     else:
-        height = max(1, STRIP // (128 * wide))
+        height = max(1, STRIP // (64 * wide))
         parts = [slice(k, min(k + height, of.size)) for k in range(0, of.size, height)]
     found, (told, each), first = [], of.told, 0
     for rows in parts:
