@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from .arrays import STRIP, check_trials, map_parts, to_numpy
 from spectral_moments.engine.graphs import (
@@ -651,7 +652,7 @@ def row_forms(
 def _place(known, slope):
     "The number of a slope among those known, entered if new, and how many times it is it."
     size = slope.flat[np.argmax(abs(slope))]
-    slope = slope / size if size else slope
+    slope = np.asarray(slope / size if size else slope, float)  # weights may be longer
     for at, other in enumerate(known):
         if other.shape == slope.shape and np.allclose(other, slope, rtol=1e-13, atol=0):
             return at, size
@@ -838,22 +839,33 @@ def _several(graph):
 
 def _strips(graphs, matrices, units):
     "Single rows, for some graphs; units as rows, for others; and a row of each unit."
-    first = np.unique(units["inputs"], return_index=True)[1]
+    graphs = [graph for graph in graphs if not _several(graph)]
+    groups, strip = units["inputs"], _Strip(matrices, units)
+    first = np.flatnonzero(np.diff(groups, prepend=-1))
+    ones = np.ones(len(groups)), np.arange(len(groups)), np.append(first, len(groups))
+    member = csr_array(ones, shape=(len(first), len(groups)))
+    labels = {label for graph in graphs for *_, label in graph.edges if _unit_sum(label)}
+    sums = {label: member @ strip.entries(label.labels) for label in labels}
     whole = [g for g in graphs if all(_unit_sum(label) for *_, label in g.edges)]
-    labels = {label for graph in whole for *_, label in graph.edges}
-    sums = {label: matrix_of(label, matrices, units)[first] for label in labels}
-    single = [g for g in graphs if g not in whole and not _several(g)]
-    strips = (
-        (_Strip(matrices, units), single, slice(None)),
-        (_Strip(sums, None), whole, first),
-    )
+    single = [g for g in graphs if g not in whole]
+    wanted = {label for graph in single for *_, label in graph.edges} & labels
+    strip.matrices = matrices | {label: sums[label][groups] for label in wanted}
+    strips = (strip, single, slice(None)), (_Strip(sums, None), whole, first)
     return [strip for strip in strips if strip[1]]
 
 
-def _free(graphs):
-    "The same without masks of groups of rows: within a single group."
+def _blocks(graphs, matrices, units):
+    "Rows of several units of graphs with several rows: (rows, graphs, what is known)."
+    width = len(next(iter(matrices.values())).T)
+    few = max(64, width // 4)  # rows times rows are a quarter of a product
     free = lambda edges: tuple(e for e in edges if e[2] != Same("inputs"))
-    return tuple(graph._replace(edges=free(graph.edges)) for graph in graphs)
+    alone = tuple(graph._replace(edges=free(graph.edges)) for graph in graphs)
+    for rows in cut_rows(units["inputs"], few) if graphs else ():
+        groups = _renumbered(units["inputs"][rows])
+        mine = {label: x[rows] for label, x in matrices.items()}
+        long = ("inputs",) if len(rows) > width else ()
+        known = dict(matrices=mine, units=units | {"inputs": groups}, long=long)
+        yield rows, graphs if groups[-1] else alone, known
 
 
 def row_sums(
@@ -861,7 +873,7 @@ def row_sums(
     matrices,  # dict: label -> matrix of some rows
     *,
     features=(),  # pairs (label, kind of its columns)
-    units=None,  # dict: kind -> number of the unit of each row or column
+    units=None,  # dict: kind -> number of the unit of each row or column; rows in order
 ):  # list of sums
     "Sums over some rows, whole groups of them."
     groups = (units or {}).get("inputs")
@@ -869,11 +881,10 @@ def row_sums(
         strip = _Strip(matrices, units)
         return [strip.sum(graph) for graph in graphs]
     graphs = tuple(map(of_units, graphs))
-    alone = groups.max() == 0  # a single group: no two rows to keep apart
-    known = dict(features=features, units=units, long=("inputs",) if alone else ())
     several = tuple(filter(_several, graphs))
-    made = open_sums(_free(several) if alone else several, matrices, **known)
-    found = dict(zip(several, made))
+    blocks = _blocks(several, matrices, units)
+    made = [open_sums(mine, features=features, **known) for _, mine, known in blocks]
+    found = dict(zip(several, added_sums(made)))
     for strip, mine, _ in _strips(graphs, matrices, units):
         found |= {graph: strip.sum(graph) for graph in mine}
     return [found[graph] for graph in graphs]
@@ -884,38 +895,33 @@ def row_shares(
     matrices,  # dict: label -> matrix of some rows
     *,
     features=(),  # pairs (label, kind of its columns)
-    units=None,  # dict: kind -> number of the unit of each row or column
+    units=None,  # dict: kind -> number of the unit of each row or column; rows in order
 ):  # (quantities of rows: those of a group add up, dict: kind -> shares of inner columns,
     # totals of wide graphs)
     "What some rows, and columns within a row, contribute to weighted sums of graphs."
     groups, of, columns = (units or {}).get("inputs"), Sides(features), defaultdict(float)
-    if groups is None:
-        rows, found, totals = _Strip(matrices, units).shares(forms)
-        for labels, x in found.items():
-            columns[of.ends(labels[0])[1]] += x
-        return rows, dict(columns), totals
-    alone, rows = groups.max() == 0, np.zeros((forms.rows, len(groups)))
-    for strip, mine, place in _strips([x.graph for x in forms.uses], matrices, units):
+    number, totals = len(next(iter(matrices.values()))), np.zeros(0)
+    graphs, rows = [use.graph for use in forms.uses], np.zeros((forms.rows, number))
+    strips = [(_Strip(matrices, units), graphs, slice(None))]
+    for strip, mine, place in (
+        strips if groups is None else _strips(graphs, matrices, units)
+    ):
         uses = [use for use in forms.uses if use.graph in mine]
-        here, found, _ = strip.shares(forms._replace(uses=uses))
+        here, found, totals = strip.shares(forms._replace(uses=uses))
         rows[:, place] += here
         for labels, x in found.items():
             columns[of.ends(labels[0])[1]] += x
-    several = [use for use in forms.uses if _several(use.graph)]
+    several = [use for use in forms.uses if groups is not None and _several(use.graph)]
+    slopes = [forms.slopes[use.slope] for use in several]
     graphs = tuple(use.graph for use in several)
-    known = dict(features=features, units=units, long=("inputs",) if alone else ())
-    found = open_shares(
-        _free(graphs) if alone else graphs,
-        [forms.slopes[use.slope] for use in several],
-        matrices,
-        **known,
-    )
-    for use, (mine, inner) in zip(several, found):
-        rows = rows + np.outer(use.factors[: forms.rows], mine)
-        for kind, k, x in inner:
-            asked = use.factors[forms.rows :] * use.graph.degree(k)
-            columns[kind] = columns[kind] + np.outer(asked, x)
-    return rows, dict(columns), np.zeros(0)
+    for part, mine, known in _blocks(graphs, matrices, units):
+        found = open_shares(mine, slopes, features=features, **known)
+        for use, (each, inner) in zip(several, found):
+            rows[:, part] += np.outer(use.factors[: forms.rows], each)
+            for kind, k, x in inner:
+                asked = use.factors[forms.rows :] * use.graph.degree(k)
+                columns[kind] = columns[kind] + np.outer(asked, x)
+    return rows, dict(columns), totals
 
 
 def cut_rows(
@@ -1102,8 +1108,10 @@ class Gathering:
 def added_sums(
     parts,  # list of lists of sums
 ):  # list of sums
-    "Sums of several pieces together."
-    return [reduce(add, same) for same in zip(*parts)]
+    "Sums of several pieces together, in doubles: those of few entries are longer."
+    if len(parts) == 1:
+        return parts[0]
+    return [np.asarray(reduce(add, same), float) for same in zip(*parts)]
 
 # %% ../../nbs/38_sums.ipynb #f662f7b8
 class Deletions:
@@ -1446,12 +1454,12 @@ def row_pieces(
     wide = max(math.prod(s.source.shape[::2]) for s in systems.values())
     ends = (s.source.chunk_ends for s in systems.values())
     chunked = [each for each in ends if each is not None]
+    height = max(1, STRIP // (64 * wide))
     if of.groups is not None:
-        parts = cut_rows(of.groups, max(256, wide))
+        parts = cut_rows(of.groups, height)
     elif chunked:
         parts = [slice(a, b) for a, b in zip([0, *chunked[0]], chunked[0])]
     else:
-        height = max(1, STRIP // (64 * wide))
         parts = [slice(k, min(k + height, of.size)) for k in range(0, of.size, height)]
     found, (told, each), first = [], of.told, 0
     for rows in parts:
