@@ -147,6 +147,7 @@ def check_matrix(
 
 # %% ../../nbs/37_arrays.ipynb #37c00013
 STRIP = 2**24  # bytes of rows that are looked at, or read from a file, at once
+np.empty(2**25 - 2**16, np.uint8)  # freed at once: glibc keeps what smaller strips free
 
 
 def row_numbers(
@@ -635,7 +636,6 @@ def map_parts(
 
 def _here(function, blocks, pieces, shared, sizes, advance):
     "The results of the pieces, one after the other."
-    np.empty(2**25 - 2**16, np.uint8)  # glibc keeps what is freed below the largest so far
     for piece, size, parts in zip(pieces, sizes, blocks):
         yield function(shared, piece, *parts)
         advance(size)

@@ -622,8 +622,8 @@ class Forms(NamedTuple):
         for graph, _, matrices, *_ in self.wide:
             labels = _labels(graph)[0]
             whole |= {(labels[leg], at) for at, *ends in matrices for leg in ends}
-        lower = {at: np.tril(x) + np.tril(x.T, -1) for at, x in slopes.items()}
-        halves = {key: lower[key[1]] for key in alike - whole}
+        lower = lambda x: np.tril(x) + np.tril(x.T, -1)
+        halves = {key: lower(slopes[key[1]]) for key in alike - whole}
         return self._replace(halves=halves, symmetric=symmetric)
 
 
