@@ -36,7 +36,7 @@ from spectral_moments.engine.graphs import (
 from .planner import GraphSums, Open, Part, Power, Same, Sides
 from .planner import UnitSum
 from .planner import matrix_of
-from .planner import open_shares, open_sums, quadratic_forms
+from .planner import open_shares, open_sums
 from .sources import NotSurveyed, Source, scaled
 
 # %% ../../nbs/38_sums.ipynb #38500005
@@ -120,7 +120,7 @@ def _put(found, ends, x):
 
 
 def _sum_out(found, c, made):
-    """Replace the arrays with one column, a vector and up to two matrices, by a sum over it.
+    """Replace the arrays with one column, a vector and up to two matrices, by their sum.
 
     A product of two matrices is `made` once, if several columns need it.
     """
@@ -795,8 +795,18 @@ class _Strip:
         if key not in forms.halves:
             return _summed(self.entries(ends[0]), self._times(*key, forms, True))
         if key not in self._made:
-            self._made[key] = quadratic_forms(forms.halves[key], self.entries(ends[0]).T)
+            self._made[key] = _quadratic_forms(forms.halves[key], self.entries(ends[0]))
         return self._made[key]
+
+
+def _quadratic_forms(lower, x, width=64):
+    "The diagonal of `x @ lower @ x.T`, for little more than half a product."
+    half = np.empty_like(
+        x
+    )  # by numpy: scipy has another BLAS, whose threads are in the way
+    for k in range(0, len(lower), width):
+        np.matmul(x[:, k:], lower[k:, k : k + width], out=half[:, k : k + width])
+    return np.einsum("ij,ij->i", half, x)
 
 
 def _weighted(factors, values):
