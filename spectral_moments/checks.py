@@ -145,7 +145,8 @@ class _Lines:
 
     def _say(self):
         of_all = "" if self.total is None else f" of {self.total}"
-        logging.getLogger("spectral_moments").info("%d%s %ss", self.done, of_all, self.unit)
+        unit = self.unit if (self.total or self.done) == 1 else f"{self.unit}s"
+        logging.getLogger("spectral_moments").info("%d%s %s", self.done, of_all, unit)
         self.said = time.monotonic()
 
 

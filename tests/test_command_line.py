@@ -93,7 +93,7 @@ def test_terminals(capsys, monkeypatch):
     assert said.err == "" and "3000 inputs x 12 features" in said.out
 
 
-COMMAND = f"{sys.executable} -m spectral_moments.io.command_line"
+COMMAND = f"{sys.executable} -m spectral_moments"
 TABLE = r"Spectral moments of 20 inputs x 25 features, centred.*\n(.*\n)+"
 
 

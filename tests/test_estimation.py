@@ -593,7 +593,8 @@ def test_progress(capsys, caplog, monkeypatch):
     phi = np.random.default_rng(1).standard_normal((40, 50))
     with caplog.at_level("INFO", logger="spectral_moments"):  # where there is no terminal
         increasing(phi, 3, n_permutations=6, progress=True)
-    assert caplog.messages == ["6 views"] and capsys.readouterr().err == ""
+        increasing(phi, 3, n_permutations=1, progress=True)
+    assert caplog.messages == ["6 views", "1 view"] and capsys.readouterr().err == ""
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     value = increasing(phi, 3, n_permutations=6, random_state=1, progress=True)
     assert "6view" in capsys.readouterr().err

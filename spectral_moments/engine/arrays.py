@@ -147,6 +147,7 @@ def check_matrix(
 
 # %% ../../nbs/37_arrays.ipynb #37c00013
 STRIP = 2**24  # bytes of rows that are looked at, or read from a file, at once
+np.empty(2**25 - 2**16, np.uint8)  # freed at once: glibc keeps what smaller strips free
 
 
 def row_numbers(

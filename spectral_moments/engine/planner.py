@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SHORT', 'LONG', 'PASS', 'BLOCK', 'LARGEST', 'PLAIN', 'Node', 'Same', 'UnitSum', 'Sized', 'Part', 'Power', 'Seen',
-           'Slope', 'Sides', 'make_plan', 'quadratic_forms', 'GraphSums', 'graph_sums', 'plan_cost', 'Open',
-           'matrix_of', 'open_sums', 'open_shares']
+           'Slope', 'Sides', 'make_plan', 'GraphSums', 'graph_sums', 'plan_cost', 'Open', 'matrix_of', 'open_sums',
+           'open_shares']
 
 # %% ../../nbs/20_planner.ipynb #a138a89f
 import math
@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg.blas import dtrmm
 
 from .arrays import namespace
 
@@ -427,12 +426,6 @@ def _shared_adjoint(g, y, a, b, w=None):
     if w is None:
         return (left,), inner, columns
     return (left * w, inner), inner * w, columns
-
-
-def quadratic_forms(g, a):  # the diagonal of `a.T @ g @ a`; g is lower triangular
-    "Quadratic forms of columns, at the price of half a product."
-    half = dtrmm(1.0, g.T, a, lower=0, trans_a=1)
-    return np.einsum("ij,ij->j", half, a)
 
 # %% ../../nbs/20_planner.ipynb #bd42613f
 def _put(found, key, part):

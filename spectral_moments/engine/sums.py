@@ -21,6 +21,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.sparse import csr_array
 
 from .arrays import STRIP, check_trials, map_parts, to_numpy
 from spectral_moments.engine.graphs import (
@@ -35,7 +36,7 @@ from spectral_moments.engine.graphs import (
 from .planner import GraphSums, Open, Part, Power, Same, Sides
 from .planner import UnitSum
 from .planner import matrix_of
-from .planner import open_shares, open_sums, quadratic_forms
+from .planner import open_shares, open_sums
 from .sources import NotSurveyed, Source, scaled
 
 # %% ../../nbs/38_sums.ipynb #38500005
@@ -97,14 +98,15 @@ def split_graph(
 # %% ../../nbs/38_sums.ipynb #38500008
 def _contracted(operands, out=()):
     "The product of arrays, each with its columns, summed over all columns but some."
-    number, found = 1.0, {}
+    number, found, made = 1.0, {}, {}
     for x, ends in operands:
         if ends:
             _put(found, tuple(ends), x)
         else:
             number = number * float(x)
     while inner := {c for ends in found for c in ends} - {*out}:
-        _sum_out(found, min(inner, key=lambda c: sum(c in ends for ends in found)))
+        next_one = min(inner, key=lambda c: sum(c in ends for ends in found))
+        _sum_out(found, next_one, made)
     if len(out) == 2 and (out[0],) in found:  # a vector is multiplied with each column
         found[out[0], None] = found.pop((out[0],))[:, None]
     return number * math.prod(found.values())
@@ -117,31 +119,38 @@ def _put(found, ends, x):
     found[ends] = found[ends] * x if ends in found else x
 
 
-def _sum_out(found, c):
-    "Replace the arrays with one column, a vector and up to two matrices, by a sum over it."
-    vector, near = found.pop((c,), 1.0), [ends for ends in found if c in ends]
+def _sum_out(found, c, made):
+    """Replace the arrays with one column, a vector and up to two matrices, by their sum.
+
+    A product of two matrices is `made` once, if several columns need it.
+    """
+    vector, near = found.pop((c,), None), [ends for ends in found if c in ends]
     if not near:
         _put(found, (), vector.sum())
         return
     others = tuple(ends[0] + ends[1] - c for ends in near)
-    first, *second = (found.pop(e) if e[1] == c else found.pop(e).T for e in near)
-    first = first * vector
-    _put(found, others, first @ second[0].T if second else first.sum(1))
+    given = [found.pop(ends) for ends in near]
+    key = tuple((id(x), ends[1] == c) for x, ends in zip(given, near))
+    if vector is None and key in made:
+        _put(found, others, made[key][0])
+        return
+    first, *second = (x if ends[1] == c else x.T for x, ends in zip(given, near))
+    first = first if vector is None else first * vector
+    result = first @ second[0].T if second else first.sum(1)
+    if vector is None:
+        made[key] = result, given  # held, so that no other array has their names
+    _put(found, others, result)
 
 
 class Kept(NamedTuple):
     "Rows at random that are kept, for what does not follow from sums."
 
-    matrices: dict  # label -> matrix of these rows about the mean of all rows
+    strip: object  # `_Strip` of these rows about the mean of all rows
     weights: np.ndarray  # how many rows each stands for
     total: int  # number of all rows
     means: dict  # label -> mean over all rows; empty: sums are about the mean too
     products: dict  # pair of labels -> sum over all rows of products about the mean
     rows: object  # their numbers among the rows for which quantities are asked; or -1
-
-    def operands(self, graph, columns, row):
-        "An open graph of these rows, at some columns."
-        return _Strip(self.matrices, None).operands(graph, columns, row)
 
 
 def column_means(
@@ -162,14 +171,14 @@ def kept_rows(
     "Kept rows about the mean of all rows, and what sums over all rows tell of them."
     means, products = column_means(arrays, total), {}
     if not means:  # they are as they have to be
-        return Kept(matrices, weights, total, {}, {}, rows)
+        return Kept(_Strip(matrices, None), weights, total, {}, {}, rows)
     about = {k: x - means[k] for k, x in matrices.items() if k in means}
     for one, other in product(about, repeat=2):
         found, order = _named([(0, 0, one), (0, 1, other)], [0, 1], Sides())
         if found in arrays:  # only those that meet
             both = arrays[found] if order == (0, 1) else arrays[found].T
             products[one, other] = both - total * np.outer(means[one], means[other])
-    return Kept(about, weights, total, means, products, rows)
+    return Kept(_Strip(about, None), weights, total, means, products, rows)
 
 
 def kept_pairs(
@@ -187,7 +196,7 @@ def kept_pairs(
 
 def _three_columns(edges, kept, row):
     "A sum over rows of three columns: pairs (operands, whether they are of kept rows)."
-    found = [([(kept.matrices[label], (row, k)) for _, k, label in edges], True)]
+    found = [([(kept.strip.matrices[label], (row, k)) for _, k, label in edges], True)]
     means = [(kept.means[label], (k,)) for _, k, label in edges]
     found.append(([(kept.total, ()), *means], False))
     for n, mean in enumerate(means):
@@ -224,7 +233,7 @@ def _from_kept(term, arrays, kept):
     if kept.means:
         tensors = [_three_columns(_placed_edges(of), kept, i) for of, i in zip(high, rows)]
     else:
-        tensors = [[(kept.operands(*of, i), True)] for of, i in zip(high, rows)]
+        tensors = [[(kept.strip.operands(*of, i), True)] for of, i in zip(high, rows)]
     total, parts, pairs = 0.0, np.zeros(len(kept.weights)), kept_pairs(kept.weights)
     own = None if rest else _own_row(high)
     if not kept.means and len(high) == 2 and own in arrays:  # pairs of a row with itself
@@ -237,9 +246,9 @@ def _from_kept(term, arrays, kept):
             total += _contracted(operands)
             continue
         operands.append((pairs if len(mine) == 2 else kept.weights, tuple(mine)))
-        each = [_contracted(operands, (row,)) for row in mine]
-        total += each[0].sum()
-        parts += sum(each)
+        each = _contracted(operands, tuple(mine))
+        total += each.sum()
+        parts += each if each.ndim == 1 else each.sum(0) + each.sum(1)
     return float(total), parts
 
 # %% ../../nbs/38_sums.ipynb #38500010
@@ -253,28 +262,21 @@ def has_high(
 def graph_total(
     term,  # of `split_graph`
     arrays,  # dict: `Open` or `Same` -> array
-    kept=None,  # `Kept` rows
 ):  # float
     "The sum of a graph from sums over rows."
-    if has_high([term]):
-        return _from_kept(term, arrays, kept)[0]
     return float(_contracted([(arrays[f], columns) for f, columns in term]))
 
 
 def kept_noise(
-    terms,  # of all graphs
-    weights,  # sets of weights of them
-    arrays,  # dict: `Open` or `Same` -> array
-    kept,  # `Kept` rows, or None
+    parts,  # dict: number of a graph -> the part of each kept row
+    weights,  # sets of weights of graphs
+    kept,  # `Kept` rows
 ):  # covariance of the weighted sums, or None
     "The noise of drawing the rows that are kept."
-    drawn = kept is not None and kept.weights > 1
-    if not np.any(drawn):
+    drawn = kept.weights > 1
+    if not drawn.any():
         return None
-    single = 0 if kept.means else 1  # what a second pass gives
-    high = [k for k, term in enumerate(terms) if len(wide_factors(term)) > single]
-    parts = np.array([_from_kept(terms[k], arrays, kept)[1] for k in high])
-    mine = np.asarray(weights)[:, high] @ parts[:, drawn]
+    mine = np.asarray(weights)[:, [*parts]] @ np.array([*parts.values()])[:, drawn]
     s, N = drawn.sum(), kept.weights[drawn].sum()
     return np.cov(mine, ddof=1).reshape(len(mine), -1) * s * (1 - s / N)
 
@@ -469,7 +471,7 @@ def _operands(others, arrays, kept):
     for f, ends in others:
         if isinstance(f, Drawn) or len(ends) > 2:
             graph = f.graph if isinstance(f, Drawn) else f
-            found += [(kept.weights, (10,)), *kept.operands(graph, ends, 10)]
+            found += [(kept.weights, (10,)), *kept.strip.operands(graph, ends, 10)]
         else:
             found.append((arrays[f], ends))
     return found
@@ -480,7 +482,8 @@ def wide_slopes(
     keys,  # of `Slopes`
     weights,  # (quantities, keys)
     arrays,  # dict: `Open` or `Same` -> array
-):  # list of `Wide`
+    forms,  # `Forms`, to which they are added
+):  # `Forms`
     "What rows are multiplied by in sums over rows of more than two columns."
     found = {}
     for k, term in enumerate(terms):
@@ -490,20 +493,24 @@ def wide_slopes(
     for key, each in zip(keys, weights.T):
         if len(key[0].legs) > 2 and each.any():
             found.setdefault(key, [[], 0.0])[1] = each
-    return [Wide(graph, *_tree(others, arrays), *x) for (graph, others), x in found.items()]
+    for (graph, others), x in found.items():
+        forms.wide.append(Wide(graph, *_tree(others, arrays, forms.slopes), *x))
+    return forms
 
 
-def _tree(others, arrays):
-    "Sums over rows as vectors and matrices of columns, one for each pair of these."
+def _tree(others, arrays, slopes):
+    "Sums over rows as vectors and slopes of columns, one for each pair of these."
     found = {}
     for f, ends in others:
         _put(found, ends, arrays[f])
     vectors = {ends[0]: x for ends, x in found.items() if len(ends) == 1}
-    matrices = []
+    number, matrices = float(found.get((), 1.0)), []
     for ends, x in found.items():
         if len(ends) == 2:
-            matrices.append((x, *ends, np.array_equal(x, x.T)))
-    return vectors, matrices, float(found.get((), 1.0))
+            at, size = _place(slopes, x)
+            matrices.append((at, *ends))
+            number *= size
+    return vectors, matrices, number
 
 
 def wide_columns(
@@ -524,7 +531,7 @@ def wide_columns(
         graph, columns = term[n]
         rest = [(arrays[f], ends) for m, (f, ends) in enumerate(term) if m != n]
         rest.append((kept.weights, (10,)))
-        mine = kept.operands(graph, columns, 10)
+        mine = kept.strip.operands(graph, columns, 10)
         entries, kinds = Counter(), {}
         for f, ends in term:
             for leg, (kind, c) in enumerate(zip(f.legs, ends)):
@@ -533,7 +540,7 @@ def wide_columns(
         for c, kind in kinds.items():
             share = entries[c] * _contracted(rest + mine, (c,))
             found[kind] = found[kind] + np.outer(each, share)
-        strip, legs = _Strip(kept.matrices, None), mine[: len(columns)]
+        strip, legs = kept.strip, mine[: len(columns)]
         for k, labels in _labels(graph)[1].items():
             others = [
                 *rest,
@@ -557,7 +564,7 @@ def own_parts(
     for (graph, others), each in zip(keys, weights.T):
         drawn = any(isinstance(f, Drawn) or len(ends) > 2 for f, ends in others)
         if drawn and len(graph.legs) < 3:
-            mine = kept.operands(graph, range(len(graph.legs)), 10)
+            mine = kept.strip.operands(graph, range(len(graph.legs)), 10)
             parts = _contracted(_operands(others, arrays, kept) + mine, (10,))
             found += np.outer(each, parts)
     return found
@@ -581,7 +588,7 @@ class Use(NamedTuple):
 
     graph: object  # `Open`
     factors: np.ndarray  # for each quantity asked of rows and of columns
-    slope: int  # number of the slope, of those with the same right side
+    slope: int  # number of the slope
 
 
 class Wide(NamedTuple):
@@ -589,7 +596,7 @@ class Wide(NamedTuple):
 
     graph: object  # `Open`
     vectors: dict  # open column -> what it is multiplied by
-    matrices: list  # (matrix, its two open columns, whether it is symmetric): a tree
+    matrices: list  # (number of a slope, its two open columns): a tree
     number: float  # a factor of all
     terms: list  # the graphs that it is
     factors: np.ndarray  # for each quantity asked of rows
@@ -601,7 +608,23 @@ class Forms(NamedTuple):
     rows: int  # quantities asked of rows; those of columns come after them
     slopes: list  # arrays, the largest entry of each is one
     uses: list  # of `Use`
-    wide: list = []  # of `Wide`
+    wide: list  # of `Wide`
+    halves: dict = {}  # (labels, number of a slope) -> lower triangle of the same forms
+    symmetric: frozenset = frozenset()  # numbers of slopes
+
+    def completed(self):
+        "The same with what is known of its slopes."
+        slopes = {at: x for at, x in enumerate(self.slopes) if x.ndim == 2}
+        symmetric = frozenset(at for at, x in slopes.items() if np.array_equal(x, x.T))
+        alike, whole = set(), set()  # half a product is enough, if there is no whole one
+        for graph, _, at in (use for use in self.uses if use.slope in slopes):
+            (alike if _alike(graph) else whole).add((_labels(graph)[0][1], at))
+        for graph, _, matrices, *_ in self.wide:
+            labels = _labels(graph)[0]
+            whole |= {(labels[leg], at) for at, *ends in matrices for leg in ends}
+        lower = lambda x: np.tril(x) + np.tril(x.T, -1)
+        halves = {key: lower(slopes[key[1]]) for key in alike - whole}
+        return self._replace(halves=halves, symmetric=symmetric)
 
 
 def row_forms(
@@ -611,36 +634,30 @@ def row_forms(
     grouped=False,  # whether rows come in groups
 ):  # `Forms`
     "Quantities of rows and columns, slopes that are multiples of each other made once."
-    forms, right = Forms(rows, [], []), []
+    forms = Forms(rows, [], [], [])
     for graph, each in slopes.items():
         graph = of_units(graph) if grouped else graph
-        ends, inner = _labels(graph)
-        factors = defaultdict(lambda: np.zeros(rows + columns))
+        inner, factors = _labels(graph)[1], defaultdict(lambda: np.zeros(rows + columns))
         for q, slope in each.items():
             if q >= rows and not inner:
                 continue
             slope = (slope + slope.T) / 2 if _alike(graph) else np.asarray(slope)
-            size = slope.flat[np.argmax(abs(slope))]
+            at, size = _place(forms.slopes, slope)
             if size:
-                at = _place(forms.slopes, right, slope / size, ends[-1:])
                 factors[at][q] = size
         forms.uses.extend(Use(graph, x, at) for at, x in factors.items())
-    for at in {use.slope for use in forms.uses if _alike(use.graph)}:
-        if all(_alike(use.graph) for use in forms.uses if use.slope == at):
-            x = forms.slopes[at]  # half of a symmetric matrix is enough
-            forms.slopes[at] = np.tril(x) + np.triu(x, 1).T
     return forms
 
 
-def _place(known, right, slope, end):
-    "The number of a slope among those known with the same right side, entered if new."
-    for at, (other, side) in enumerate(zip(known, right)):
-        alike = side == end and other.shape == slope.shape
-        if alike and np.allclose(other, slope, rtol=1e-13, atol=0):
-            return at
+def _place(known, slope):
+    "The number of a slope among those known, entered if new, and how many times it is it."
+    size = slope.flat[np.argmax(abs(slope))]
+    slope = np.asarray(slope / size if size else slope, float)  # weights may be longer
+    for at, other in enumerate(known):
+        if other.shape == slope.shape and np.allclose(other, slope, rtol=1e-13, atol=0):
+            return at, size
     known.append(slope)
-    right.append(end)
-    return len(known) - 1
+    return len(known) - 1, size
 
 
 def _alike(graph):
@@ -716,68 +733,94 @@ class _Strip:
 
     def shares(self, forms):
         "Quantities of rows, of inner columns by their labels, and totals of wide graphs."
-        number = len(next(iter(self.matrices.values())))
-        rows, columns, totals = np.zeros((forms.rows, number)), defaultdict(float), []
-        for use, value in zip(forms.uses, self._values(forms)):
-            w = self.weights(use.graph)
-            rows = rows + np.outer(use.factors[: forms.rows], value * w)
+        none, number = np.zeros(forms.rows), len(next(iter(self.matrices.values())))
+        values = [self._value(use, forms) for use in forms.uses]
+        wide = [self.weights(x.graph) * self._wide(x, forms) for x in forms.wide]
+        own = [x * self.weights(use.graph) for use, x in zip(forms.uses, values)]
+        factors = [use.factors[: forms.rows] for use in forms.uses]
+        factors += [x.factors for x in forms.wide]
+        rows = _weighted([none, *factors], [np.zeros(number), *own, *wide])
+        columns = defaultdict(list)
+        for use, value in zip(forms.uses, values):
             asked = use.factors[forms.rows :]
             for k, labels in _labels(use.graph)[1].items() if asked.any() else ():
-                mine = np.outer(asked, value * self.weights(use.graph, k))
-                columns[labels] = columns[labels] + use.graph.degree(k) * mine
-        for wide in forms.wide:
-            value = self.weights(wide.graph) * self._wide(wide)
-            rows = rows + np.outer(wide.factors, value)
-            totals.append(value.sum())
-        columns = {x: w @ self.entries(x) for x, w in columns.items()}
-        return rows, columns, np.array(totals)
+                each = value * self.weights(use.graph, k)
+                columns[labels].append((asked * use.graph.degree(k), each))
+        inner = {x: _weighted(*zip(*each)) @ self.entries(x) for x, each in columns.items()}
+        return rows, inner, np.array([x.sum() for x in wide])
 
-    def _wide(self, wide):
-        "The product of more than two open columns with a tree of matrices, leaves first."
-        labels = dict(enumerate(_labels(wide.graph)[0]))
-        value = {leg: self.entries(x) for leg, x in labels.items()}
-        for leg, vector in wide.vectors.items():
-            value[leg] = value[leg] * vector
-        left = list(wide.matrices)
+    def _wide(self, wide, forms):
+        "The product of more than two open columns with a tree of slopes, leaves first."
+        labels, left = _labels(wide.graph)[0], list(wide.matrices)
+        factors = {leg: [self.entries(x)] for leg, x in enumerate(labels)}
+        plain = set(factors) - set(wide.vectors)
         while left:
-            visits = Counter(leg for _, *ends, _ in left for leg in ends)
-            edge, at = next((e, k) for e in left for k in (1, 2) if visits[e[k]] == 1)
-            left = [e for e in left if e is not edge]
-            leaf, other = edge[at], edge[3 - at]
-            value[other] = value[other] * self._moved(value.pop(leaf), edge, at)
-        return wide.number * math.prod(x.sum(1) for x in value.values())
+            visits = Counter(leg for _, *ends in left for leg in ends)
+            leaves = [(leg, e) for e in left for leg in e[1:] if visits[leg] == 1]
+            leaf, edge = min(leaves, key=lambda x: x[0] not in plain)
+            left.remove(edge)
+            at, first, last = edge
+            other, mine = first + last - leaf, factors.pop(leaf)
+            if leaf in plain:
+                moved = self._times(labels[leaf], at, forms, leaf == last)
+            else:
+                vector = wide.vectors.get(leaf, 1.0)
+                slope = forms.slopes[at].T if leaf == last else forms.slopes[at]
+                moved = (math.prod(mine) * vector) @ slope
+            factors[other].append(moved)
+            plain.discard(other)
+        vectors = ([wide.vectors[leg]] if leg in wide.vectors else [] for leg in factors)
+        return wide.number * math.prod(
+            _summed(*x, *vector) for x, vector in zip(factors.values(), vectors)
+        )
 
-    def _moved(self, x, edge, at):
-        "Entries times a matrix, made once for those that are as they were measured."
-        matrix, *_, symmetric = edge
-        key = id(x), id(matrix), symmetric or at
+    def _times(self, labels, at, forms, flipped):
+        "Entries times a slope, or its transpose, made once."
+        slope, flipped = forms.slopes[at], flipped and at not in forms.symmetric
+        key = labels, at, flipped
         if key not in self._made:
-            found = x @ (matrix if at == 1 else matrix.T)
-            if not any(x is known for known in self._made.values()):
-                return found
-            self._made[key] = found
+            self._made[key] = self.entries(labels) @ (slope.T if flipped else slope)
         return self._made[key]
 
-    def _values(self, forms):
-        "Of each use the product of its open columns with its slope."
-        found = {}
-        several = {at for graph, _, at in forms.uses if not _alike(graph)}
-        for graph, _, at in forms.uses:
-            ends, slope = _labels(graph)[0], forms.slopes[at]
-            if not ends:
-                yield slope
-            elif len(ends) == 1 and (slope == slope[0]).all():
-                yield slope[0] * self.total(ends[0])
-            elif len(ends) == 1:
-                yield self.entries(ends[0]) @ slope
-            elif at not in several:
-                if at not in found:
-                    found[at] = quadratic_forms(slope, self.entries(ends[0]).T)
-                yield found[at]
-            else:
-                if at not in found:
-                    found[at] = self.entries(ends[1]) @ slope.T
-                yield np.einsum("ij,ij->i", self.entries(ends[0]), found[at])
+    def _value(self, use, forms):
+        "The product of the open columns of a graph with a slope."
+        ends, slope = _labels(use.graph)[0], forms.slopes[use.slope]
+        if not ends:
+            return slope
+        if len(ends) == 1 and (slope == slope[0]).all():
+            return slope[0] * self.total(ends[0])
+        if len(ends) == 1:
+            return self.entries(ends[0]) @ slope
+        key = ends[1], use.slope
+        if key not in forms.halves:
+            return _summed(self.entries(ends[0]), self._times(*key, forms, True))
+        if key not in self._made:
+            self._made[key] = _quadratic_forms(forms.halves[key], self.entries(ends[0]))
+        return self._made[key]
+
+
+def _quadratic_forms(lower, x, width=64):
+    "The diagonal of `x @ lower @ x.T`, for little more than half a product."
+    half = np.empty_like(
+        x
+    )  # by numpy: scipy has another BLAS, whose threads are in the way
+    for k in range(0, len(lower), width):
+        np.matmul(x[:, k:], lower[k:, k : k + width], out=half[:, k : k + width])
+    return np.einsum("ij,ij->i", half, x)
+
+
+def _weighted(factors, values):
+    "The sum of some vectors, for each set of factors: (sets, length)."
+    return np.stack(factors, axis=1) @ np.stack(values)
+
+
+def _summed(first, *others):
+    "The sums over columns of products of matrices, the last of which may be a vector."
+    if not others:
+        return first.sum(1)
+    *some, last = others
+    first = math.prod(some, start=first)
+    return first @ last if last.ndim == 1 else np.einsum("ij,ij->i", first, last)
 
 # %% ../../nbs/38_sums.ipynb #38500012
 @lru_cache(maxsize=1024)
@@ -806,22 +849,33 @@ def _several(graph):
 
 def _strips(graphs, matrices, units):
     "Single rows, for some graphs; units as rows, for others; and a row of each unit."
-    first = np.unique(units["inputs"], return_index=True)[1]
+    graphs = [graph for graph in graphs if not _several(graph)]
+    groups, strip = units["inputs"], _Strip(matrices, units)
+    first = np.flatnonzero(np.diff(groups, prepend=-1))
+    ones = np.ones(len(groups)), np.arange(len(groups)), np.append(first, len(groups))
+    member = csr_array(ones, shape=(len(first), len(groups)))
+    labels = {label for graph in graphs for *_, label in graph.edges if _unit_sum(label)}
+    sums = {label: member @ strip.entries(label.labels) for label in labels}
     whole = [g for g in graphs if all(_unit_sum(label) for *_, label in g.edges)]
-    labels = {label for graph in whole for *_, label in graph.edges}
-    sums = {label: matrix_of(label, matrices, units)[first] for label in labels}
-    single = [g for g in graphs if g not in whole and not _several(g)]
-    strips = (
-        (_Strip(matrices, units), single, slice(None)),
-        (_Strip(sums, None), whole, first),
-    )
+    single = [g for g in graphs if g not in whole]
+    wanted = {label for graph in single for *_, label in graph.edges} & labels
+    strip.matrices = matrices | {label: sums[label][groups] for label in wanted}
+    strips = (strip, single, slice(None)), (_Strip(sums, None), whole, first)
     return [strip for strip in strips if strip[1]]
 
 
-def _free(graphs):
-    "The same without masks of groups of rows: within a single group."
+def _blocks(graphs, matrices, units):
+    "Rows of several units of graphs with several rows: (rows, graphs, what is known)."
+    width = len(next(iter(matrices.values())).T)
+    few = max(64, width // 4)  # rows times rows are a quarter of a product
     free = lambda edges: tuple(e for e in edges if e[2] != Same("inputs"))
-    return tuple(graph._replace(edges=free(graph.edges)) for graph in graphs)
+    alone = tuple(graph._replace(edges=free(graph.edges)) for graph in graphs)
+    for rows in cut_rows(units["inputs"], few) if graphs else ():
+        groups = _renumbered(units["inputs"][rows])
+        mine = {label: x[rows] for label, x in matrices.items()}
+        long = ("inputs",) if len(rows) > width else ()
+        known = dict(matrices=mine, units=units | {"inputs": groups}, long=long)
+        yield rows, graphs if groups[-1] else alone, known
 
 
 def row_sums(
@@ -829,7 +883,7 @@ def row_sums(
     matrices,  # dict: label -> matrix of some rows
     *,
     features=(),  # pairs (label, kind of its columns)
-    units=None,  # dict: kind -> number of the unit of each row or column
+    units=None,  # dict: kind -> number of the unit of each row or column; rows in order
 ):  # list of sums
     "Sums over some rows, whole groups of them."
     groups = (units or {}).get("inputs")
@@ -837,11 +891,10 @@ def row_sums(
         strip = _Strip(matrices, units)
         return [strip.sum(graph) for graph in graphs]
     graphs = tuple(map(of_units, graphs))
-    alone = groups.max() == 0  # a single group: no two rows to keep apart
-    known = dict(features=features, units=units, long=("inputs",) if alone else ())
     several = tuple(filter(_several, graphs))
-    made = open_sums(_free(several) if alone else several, matrices, **known)
-    found = dict(zip(several, made))
+    blocks = _blocks(several, matrices, units)
+    made = [open_sums(mine, features=features, **known) for _, mine, known in blocks]
+    found = dict(zip(several, added_sums(made)))
     for strip, mine, _ in _strips(graphs, matrices, units):
         found |= {graph: strip.sum(graph) for graph in mine}
     return [found[graph] for graph in graphs]
@@ -852,38 +905,33 @@ def row_shares(
     matrices,  # dict: label -> matrix of some rows
     *,
     features=(),  # pairs (label, kind of its columns)
-    units=None,  # dict: kind -> number of the unit of each row or column
+    units=None,  # dict: kind -> number of the unit of each row or column; rows in order
 ):  # (quantities of rows: those of a group add up, dict: kind -> shares of inner columns,
     # totals of wide graphs)
     "What some rows, and columns within a row, contribute to weighted sums of graphs."
     groups, of, columns = (units or {}).get("inputs"), Sides(features), defaultdict(float)
-    if groups is None:
-        rows, found, totals = _Strip(matrices, units).shares(forms)
-        for labels, x in found.items():
-            columns[of.ends(labels[0])[1]] += x
-        return rows, dict(columns), totals
-    alone, rows = groups.max() == 0, np.zeros((forms.rows, len(groups)))
-    for strip, mine, place in _strips([x.graph for x in forms.uses], matrices, units):
+    number, totals = len(next(iter(matrices.values()))), np.zeros(0)
+    graphs, rows = [use.graph for use in forms.uses], np.zeros((forms.rows, number))
+    strips = [(_Strip(matrices, units), graphs, slice(None))]
+    for strip, mine, place in (
+        strips if groups is None else _strips(graphs, matrices, units)
+    ):
         uses = [use for use in forms.uses if use.graph in mine]
-        here, found, _ = strip.shares(forms._replace(uses=uses))
+        here, found, totals = strip.shares(forms._replace(uses=uses))
         rows[:, place] += here
         for labels, x in found.items():
             columns[of.ends(labels[0])[1]] += x
-    several = [use for use in forms.uses if _several(use.graph)]
+    several = [use for use in forms.uses if groups is not None and _several(use.graph)]
+    slopes = [forms.slopes[use.slope] for use in several]
     graphs = tuple(use.graph for use in several)
-    known = dict(features=features, units=units, long=("inputs",) if alone else ())
-    found = open_shares(
-        _free(graphs) if alone else graphs,
-        [forms.slopes[use.slope] for use in several],
-        matrices,
-        **known,
-    )
-    for use, (mine, inner) in zip(several, found):
-        rows = rows + np.outer(use.factors[: forms.rows], mine)
-        for kind, k, x in inner:
-            asked = use.factors[forms.rows :] * use.graph.degree(k)
-            columns[kind] = columns[kind] + np.outer(asked, x)
-    return rows, dict(columns), np.zeros(0)
+    for part, mine, known in _blocks(graphs, matrices, units):
+        found = open_shares(mine, slopes, features=features, **known)
+        for use, (each, inner) in zip(several, found):
+            rows[:, part] += np.outer(use.factors[: forms.rows], each)
+            for kind, k, x in inner:
+                asked = use.factors[forms.rows :] * use.graph.degree(k)
+                columns[kind] = columns[kind] + np.outer(asked, x)
+    return rows, dict(columns), totals
 
 
 def cut_rows(
@@ -1070,8 +1118,10 @@ class Gathering:
 def added_sums(
     parts,  # list of lists of sums
 ):  # list of sums
-    "Sums of several pieces together."
-    return [reduce(add, same) for same in zip(*parts)]
+    "Sums of several pieces together, in doubles: those of few entries are longer."
+    if len(parts) == 1:
+        return parts[0]
+    return [np.asarray(reduce(add, same), float) for same in zip(*parts)]
 
 # %% ../../nbs/38_sums.ipynb #f662f7b8
 class Deletions:
@@ -1261,20 +1311,22 @@ def row_means(
             raise NotSurveyed
         if has_high(terms):
             kept = kept_rows(*passes.kept(counts), arrays, N)
-            noise = kept_noise(terms, seeds, arrays, kept) if replicates else None
         here, shares, about = work._replace(counts=counts), [], None
-        totals = _totals(terms, here, arrays, kept)
+        totals, parts = _totals(terms, here, arrays, kept)
+        if kept and replicates:
+            noise = kept_noise(parts, seeds, kept)
         if len(seeds):
             about = _about_means(here, arrays, kept, N)
             rows, shares, wide = _asked(*about, seeds, units, deletions, passes.second)
         elif None in totals:
-            forms = Forms(0, [], [], wide_slopes(terms, (), np.zeros((0, 0)), arrays))
-            wide = passes.second(here._replace(forms=forms))[2]
+            forms = wide_slopes(terms, (), np.zeros((0, 0)), arrays, Forms(0, [], [], []))
+            wide = passes.second(here._replace(forms=forms.completed()))[2]
         if None in totals:
             totals = [wide[k] if x is None else x for k, x in enumerate(totals)]
         if len(seeds):
             moved = about[1] is not arrays
-            deletions.take(counts, _totals(terms, *about) if moved else totals, rows)
+            mine = _totals(terms, *about)[0] if moved else totals
+            deletions.take(counts, mine, rows)
         return GraphSums(totals, shares, noise)
 
     known = replicates, np.finfo(float).eps
@@ -1290,9 +1342,21 @@ def row_means(
 
 
 def _totals(terms, work, arrays, kept):
-    "The sums of all graphs; None for those that a second pass has to give."
-    later = lambda term: work.layout.about_mean and len(wide_factors(term)) == 1
-    return [None if later(term) else graph_total(term, arrays, kept) for term in terms]
+    """The sums of all graphs, and the parts of kept rows in those that they give.
+
+    None for those that a second pass has to give.
+    """
+    totals, parts = [], {}
+    for k, term in enumerate(terms):
+        wide = len(wide_factors(term))
+        if wide == 1 and work.layout.about_mean:
+            total = None
+        elif wide:
+            total, parts[k] = _from_kept(term, arrays, kept)
+        else:
+            total = graph_total(term, arrays)
+        totals.append(total)
+    return totals, parts
 
 
 def _asked(work, arrays, kept, seeds, units, deletions, second):
@@ -1305,9 +1369,8 @@ def _asked(work, arrays, kept, seeds, units, deletions, second):
     number = len(weights[0])
     forms = row_forms(slopes, *map(len, weights), "inputs" in work.layout.grouped)
     if work.layout.about_mean:
-        wide = wide_slopes(terms, keys, weights[0], arrays)
-        forms = forms._replace(wide=wide)
-    rows, inner, totals = second(work._replace(forms=forms))
+        forms = wide_slopes(terms, keys, weights[0], arrays, forms)
+    rows, inner, totals = second(work._replace(forms=forms.completed()))
     if kept:
         told = kept.rows >= 0
         own = own_parts(keys, weights[0], arrays, kept)
@@ -1401,12 +1464,12 @@ def row_pieces(
     wide = max(math.prod(s.source.shape[::2]) for s in systems.values())
     ends = (s.source.chunk_ends for s in systems.values())
     chunked = [each for each in ends if each is not None]
+    height = max(1, STRIP // (64 * wide))
     if of.groups is not None:
-        parts = cut_rows(of.groups, max(256, wide))
+        parts = cut_rows(of.groups, height)
     elif chunked:
         parts = [slice(a, b) for a, b in zip([0, *chunked[0]], chunked[0])]
     else:
-        height = max(1, STRIP // (128 * wide))
         parts = [slice(k, min(k + height, of.size)) for k in range(0, of.size, height)]
     found, (told, each), first = [], of.told, 0
     for rows in parts:
