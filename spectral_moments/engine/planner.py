@@ -405,6 +405,26 @@ def _symmetric_adjoint(g, a, w=None):
     return (back,) if w is None else (back * w, (back * a).sum(0) / 2)
 
 
+def quadratic_forms(g, a):  # the diagonal of `a.T @ g @ a`
+    "Quadratic forms of columns, in numpy at the price of half a product."
+    if not isinstance(a, np.ndarray):
+        return (a * (g @ a)).sum(0)
+    lower = g + g.T
+    lower[np.diag_indices(len(g))] /= 2  # and what is above is not read
+    if a.flags.f_contiguous:
+        half = dtrmm(1.0, lower.T, a, trans_a=1)
+    else:
+        half = dtrmm(1.0, lower.T, a.T, side=1).T
+    return np.einsum("ij,ij->j", half, a)
+
+
+def _symmetric_shares(g, y, a, w=None):
+    "The same by `w` if `a` is given, and the row and column sums of `a`."
+    product, columns = g * y, quadratic_forms(g, a)
+    rows = product.sum(0) + product.sum(1)
+    return ((), rows, 2 * columns) if w is None else ((columns,), rows, 2 * columns * w)
+
+
 def _shared_adjoint(g, y, a, b, w=None):
     "The same for `a` and `w` if `b` is given, and its row and column sums {eq}`eq-shares`."
     left, columns = g @ b.T, (g * y).sum(0)
@@ -412,12 +432,6 @@ def _shared_adjoint(g, y, a, b, w=None):
     if w is None:
         return (left,), inner, columns
     return (left * w, inner), inner * w, columns
-
-
-def quadratic_forms(g, a):  # the diagonal of `a.T @ g @ a`; g is lower triangular
-    "Quadratic forms of columns, at the price of half a product."
-    half = dtrmm(1.0, g.T, a, lower=0, trans_a=1)
-    return np.einsum("ij,ij->j", half, a)
 
 # %% ../../nbs/20_planner.ipynb #bd42613f
 def _put(found, key, part):
@@ -436,22 +450,27 @@ def _pull(plan, loop, values, given):
             _put(shares, sides[0], degree * g * y)
             _put(shares, BLOCK, degree * (g * y).sum())
         elif degree:
-            _put(shares, sides[0], degree * (g * y).sum(1))
-            _put(shares, sides[1], degree * (g * y).sum(0))
+            product = g * y
+            _put(shares, sides[0], degree * product.sum(1))
+            _put(shares, sides[1], degree * product.sum(0))
         if degree or not args:  # nobody asks for derivatives by masks
             continue
+        of, sums = args[0], ()  # of a matrix of the data the shares are enough
         if op == "join" and args[1] == ~args[0]:
-            args = args[::2]
-            parts = _symmetric_adjoint(g, *_operands(values, args))
+            known = _operands(values, args[::2])
+            if table[of].degree:
+                (parts, *sums), args = _symmetric_shares(g, y, *known), args[2:]
+            else:
+                parts, args = _symmetric_adjoint(g, *known), args[::2]
         elif op == "join" and (table[args[0]].degree or table[args[1]].degree):
             if not table[args[1]].degree:  # the transpose
                 g, y, args = g.T, y.T, (~args[1], ~args[0], *args[2:])
             parts, *sums = _shared_adjoint(g, y, *_operands(values, args))
-            for side, x in zip(table.sides(args[1]), sums):
-                _put(shares, side, table[args[1]].degree * x)
-            args = args[0], *args[2:]
+            of, args = args[1], (args[0], *args[2:])
         else:
             parts = _adjoint(op, g, *_operands(values, args))
+        for side, x in zip(table.sides(of), sums):
+            _put(shares, side, table[of].degree * x)
         for arg, part in zip(args, parts, strict=True):
             _put(given, max(arg, ~arg), part if arg >= 0 else part.T)
     return shares
