@@ -169,12 +169,9 @@ def usable(values, stderr):  # boolean array
     return np.logical_and.accumulate((values > 0) & (stderr < USABLE_ERROR * values))
 
 
-def is_seen(values, axes: dict, word: int):  # boolean array (...) of values (words, ...)
-    "Whether a word is positive by more than twice its error, or that is not known."
-    error = total_error(
-        {k: x._replace(deviations=x.deviations[word]) for k, x in axes.items()}
-    )
-    return (values[word] > 0) & ~((error < np.inf) & (error >= USABLE_ERROR * values[word]))
+def is_seen(values, stderr):  # boolean array
+    "Whether moments are positive by more than twice their errors, or these not known."
+    return (values > 0) & ~((stderr < np.inf) & (stderr >= USABLE_ERROR * values))
 
 # %% ../nbs/52_errors.ipynb #a1deb8de
 class Scale(NamedTuple):

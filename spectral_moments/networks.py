@@ -31,6 +31,7 @@ from .estimation import estimate
 from spectral_moments.layers import (
     POSITIONS,
     WRAPPED,
+    Drawn,
     Layer,
     by_position,
     count_inputs,
@@ -116,9 +117,15 @@ class _Hook:
         return _Hook, ()
 
 
+@cache
+def _graph_task():
+    "The function of torch that gives the number of a backward pass, -1 outside of any."
+    return getattr(need_torch()._C, "_current_graph_task_id", lambda: -1)
+
+
 def _computed_again():
     "Whether torch is in a backward pass, where checkpoints run parts of the model again."
-    return getattr(need_torch()._C, "_current_graph_task_id", lambda: -1)() != -1
+    return _graph_task()() != -1
 
 
 def _rank():
@@ -166,7 +173,7 @@ class _Pass:
             keys, places = self.watch.rng.random((count, 2)).T  # whatever the batches
             ids = self.watch._drawn + np.arange(count)
             groups, mask = (self._known(name, count) for name in ("groups", "mask"))
-            self.drawn[count] = keys, places, ids, groups, mask
+            self.drawn[count] = Drawn(keys, places, ids, groups, mask)
             self.watch._drawn += count
             self.watch._passed = max(self.watch._passed, self.start + count)
         return self.drawn[count]
@@ -257,9 +264,9 @@ class _Passes:
         first = packed is not None or inputs_first(module, output, *mixed)
         output = output if first else output.transpose(0, 1)
         output = by_position(output, self.feature_axis, module)
-        if len(output):
+        if count := output.shape[0]:  # quicker than len(output)
             layer = self._layer(name, now, output, now.count if first else math.inf)
-            layer.take(output, now.draw(len(output)), packed)
+            layer.take(output, now.draw(count), packed)
 
     def _layer(self, name, now, output, most):
         "What is kept of a layer, made at its first call."
@@ -308,7 +315,7 @@ def _of_rows(name, layer, law, n_max, center):
 
 def _of_layer(name, layer, law, n_max, center):
     "Moments of a layer: up to order 2 from sums, if its inputs and units are independent."
-    if n_max <= 2 and layer.independent and min(layer.n_seen, layer.size) >= 64:
+    if n_max <= 2 and layer.sum_up(center):
         found = layer.moments(None if law else layer.n_units, center)
         if np.isfinite(found.values).all():
             return found
@@ -374,6 +381,8 @@ class _Answers:
     def dimension(self) -> "LayerDimensions":
         "Dimension of every layer as it is, and of the law behind its units, with errors."
         called = self._called().items()
+        for _, layer in called:  # large arrays first: what is small then stays in the cache
+            layer.sum_up(self.center)
         found = {name: LayerDimension(name, x, self.center) for name, x in called}
         each = dimension_of_each([both.of_layer for both in found.values()])
         for both, layer in zip(found.values(), each):

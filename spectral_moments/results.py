@@ -259,10 +259,10 @@ class Quantity(_Said):
         error = self._law[0]
         down, up = errors.quantiles(check_level(level), *self._shape())
         low, high = self.at - down * error, self.at + up * error
+        one, other = self.scale.back([low, high]).tolist()
         if self.scale.power >= 0:
-            return float(self.scale.back(low)), float(self.scale.back(high))
-        end = math.inf if low <= 0 < high else float(self.scale.back(low))
-        return float(self.scale.back(high)), end
+            return one, other
+        return other, math.inf if low <= 0 < high else one
 
     def p_value(self, null: float = 0.0) -> float:  # the value that it may have
         "Two-sided p-value, by Student's law on the scale."
@@ -443,11 +443,18 @@ def derive_each(
         values = np.array([x.values for x in some]).T
         axes = {key: _stacked([x.axes[key] for x in some]) for key in some[0].axes}
         made = errors.replicate(f, values, axes, scale, linear=linear)
-        law = errors.error_law(made.axes) if axes else np.empty((0, len(some)))
-        numbers = np.stack([made.at, scale.back(made.plain), *law], axis=1).tolist()
-        seen = np.ones(len(some), dtype=bool)
+        both, count = made.axes, len(some)
+        if divisor is not None:  # its error too
+            of = lambda key: [made.axes[key].deviations, axes[key].deviations[divisor]]
+            both = {
+                k: x._replace(deviations=np.concatenate(of(k))) for k, x in axes.items()
+            }
+        law = np.array(errors.error_law(both) if axes else np.zeros((0, 2 * count)))
+        seen = np.ones(count, dtype=bool)
         if divisor is not None:
-            seen = errors.is_seen(values, axes, divisor)
+            seen = errors.is_seen(values[divisor], law[:1, count:].sum(axis=0))
+        numbers = [made.at, scale.back(made.plain), *law[:, :count]]
+        numbers = np.stack(numbers, axis=1).tolist()
         for k in np.flatnonzero(seen):
             own, (at, plain, *law) = {}, numbers[k]
             for key, (each, stands_for) in made.axes.items():

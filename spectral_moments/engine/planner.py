@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SHORT', 'LONG', 'PASS', 'BLOCK', 'LARGEST', 'PLAIN', 'Node', 'Same', 'UnitSum', 'Sized', 'Part', 'Power', 'Seen',
-           'Slope', 'Sides', 'make_plan', 'GraphSums', 'graph_sums', 'plan_cost', 'Open', 'matrix_of', 'open_sums',
-           'open_shares']
+           'Slope', 'Sides', 'make_plan', 'quadratic_forms', 'GraphSums', 'graph_sums', 'plan_cost', 'Open',
+           'matrix_of', 'open_sums', 'open_shares']
 
 # %% ../../nbs/20_planner.ipynb #a138a89f
 import math
@@ -419,6 +419,30 @@ def _symmetric_adjoint(g, a, w=None):
     return (back,) if w is None else (back * w, (back * a).sum(0) / 2)
 
 
+def quadratic_forms(lower, x, width=64):
+    "The diagonal of `x @ lower @ x.T`, for little more than half a product."
+    half = np.empty_like(x)  # by numpy: threads of scipy's BLAS are in the way of its own
+    for k in range(0, len(lower), width):
+        np.matmul(x[:, k:], lower[k:, k : k + width], out=half[:, k : k + width])
+    return np.einsum("ij,ij->i", half, x)
+
+
+def _forms_of_columns(g, a):
+    "The diagonal of `a.T @ g @ a`."
+    if not isinstance(a, np.ndarray):
+        return (a * (g @ a)).sum(0)
+    lower = np.tril(g + g.T)
+    lower[np.diag_indices(len(g))] /= 2
+    return quadratic_forms(lower, a.T)
+
+
+def _symmetric_shares(g, y, a, w=None):
+    "The same by `w` if `a` is given, and the row and column sums of `a`."
+    product, columns = g * y, _forms_of_columns(g, a)
+    rows = product.sum(0) + product.sum(1)
+    return ((), rows, 2 * columns) if w is None else ((columns,), rows, 2 * columns * w)
+
+
 def _shared_adjoint(g, y, a, b, w=None):
     "The same for `a` and `w` if `b` is given, and its row and column sums {eq}`eq-shares`."
     left, columns = g @ b.T, (g * y).sum(0)
@@ -444,22 +468,27 @@ def _pull(plan, loop, values, given):
             _put(shares, sides[0], degree * g * y)
             _put(shares, BLOCK, degree * (g * y).sum())
         elif degree:
-            _put(shares, sides[0], degree * (g * y).sum(1))
-            _put(shares, sides[1], degree * (g * y).sum(0))
+            product = g * y
+            _put(shares, sides[0], degree * product.sum(1))
+            _put(shares, sides[1], degree * product.sum(0))
         if degree or not args:  # nobody asks for derivatives by masks
             continue
+        of, sums = args[0], ()  # of a matrix of the data the shares are enough
         if op == "join" and args[1] == _turned(args[0]):
-            args = args[::2]
-            parts = _symmetric_adjoint(g, *_operands(values, args))
+            known = _operands(values, args[::2])
+            if table[of].degree:
+                (parts, *sums), args = _symmetric_shares(g, y, *known), args[2:]
+            else:
+                parts, args = _symmetric_adjoint(g, *known), args[::2]
         elif op == "join" and (table[args[0]].degree or table[args[1]].degree):
             if not table[args[1]].degree:  # the transpose
                 g, y, args = g.T, y.T, (_turned(args[1]), _turned(args[0]), *args[2:])
             parts, *sums = _shared_adjoint(g, y, *_operands(values, args))
-            for side, x in zip(table.sides(args[1]), sums):
-                _put(shares, side, table[args[1]].degree * x)
-            args = args[0], *args[2:]
+            of, args = args[1], (args[0], *args[2:])
         else:
             parts = _adjoint(op, g, *_operands(values, args))
+        for side, x in zip(table.sides(of), sums):
+            _put(shares, side, table[of].degree * x)
         for arg, part in zip(args, parts, strict=True):
             _put(given, _number(arg), part if arg >= 0 else part.T)
     return shares

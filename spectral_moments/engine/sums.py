@@ -35,7 +35,7 @@ from spectral_moments.engine.graphs import (
 )
 from .planner import GraphSums, Open, Part, Power, Same, Sides
 from .planner import UnitSum
-from .planner import matrix_of
+from .planner import matrix_of, quadratic_forms
 from .planner import open_shares, open_sums
 from .sources import NotSurveyed, Source, scaled
 
@@ -795,18 +795,8 @@ class _Strip:
         if key not in forms.halves:
             return _summed(self.entries(ends[0]), self._times(*key, forms, True))
         if key not in self._made:
-            self._made[key] = _quadratic_forms(forms.halves[key], self.entries(ends[0]))
+            self._made[key] = quadratic_forms(forms.halves[key], self.entries(ends[0]))
         return self._made[key]
-
-
-def _quadratic_forms(lower, x, width=64):
-    "The diagonal of `x @ lower @ x.T`, for little more than half a product."
-    half = np.empty_like(
-        x
-    )  # by numpy: scipy has another BLAS, whose threads are in the way
-    for k in range(0, len(lower), width):
-        np.matmul(x[:, k:], lower[k:, k : k + width], out=half[:, k : k + width])
-    return np.einsum("ij,ij->i", half, x)
 
 
 def _weighted(factors, values):
