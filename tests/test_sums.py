@@ -8,7 +8,7 @@ from conftest import peak_memory
 
 import spectral_moments as sm
 from spectral_moments import estimate
-from spectral_moments.engine import arrays, choice, graphs, reduction, sums
+from spectral_moments.engine import arrays, choice, graphs, planner, reduction, sums
 from spectral_moments.engine.arrays import map_parts
 from spectral_moments.engine.graphs import word_weights
 from spectral_moments.engine.sums import cut_rows, kept_pairs
@@ -461,3 +461,27 @@ def test_no_list_of_all_rows(nothing_loaded, monkeypatch):
 
     data = arrays.Rows((2**22, 2), float, read, direct=True)
     assert peak_memory(lambda: estimate(data, 2)) < 8 * 2**22
+
+
+def test_several_pieces_add_in_doubles():
+    "Few entries are summed in long doubles, which no BLAS takes: not if they are the last."
+    few, many = [np.ones((2, 2), np.longdouble)], [np.ones((2, 2))]
+    assert sums.added_sums([few])[0].dtype == np.longdouble
+    for parts in ([many, few], [few, many, many]):
+        (found,) = sums.added_sums(parts)
+        assert found.dtype == float and (found == len(parts)).all()
+
+
+def test_form_of_the_first_slope():
+    "A form and a sum over columns of the same entries are two things, also for slope 1."
+    rng = np.random.default_rng(0)
+    x, matrix = rng.standard_normal((5, 200)), rng.standard_normal((200, 200))
+    graph = planner.Open(((0, 0, "phi"), (0, 1, "phi")), ("features", "features"))
+    ends = planner.Open(((0, 0, "phi"),), ("features",))
+    uses = [sums.Use(ends, np.ones(1), 0), sums.Use(graph, np.ones(1), 1)]
+    slopes = [np.ones(200), matrix + matrix.T]
+    forms = sums.Forms(1, slopes, uses, []).completed()
+    assert len(forms.halves) == 1
+    rows, *_ = sums.row_shares(forms, {"phi": x})
+    form = np.einsum("ij,jk,ik->i", x, slopes[1], x)
+    np.testing.assert_allclose(rows[0], x.sum(1) + form, rtol=1e-11)

@@ -152,7 +152,7 @@ class Kept(NamedTuple):
     products: dict  # pair of labels -> sum over all rows of products about the mean
     rows: object  # their numbers among the rows for which quantities are asked; or -1
 
-
+# %% ../../nbs/38_sums.ipynb #38cut001
 def column_means(
     arrays,  # dict: `Open` -> sum over all rows
     total,  # number of all rows
@@ -210,7 +210,7 @@ def _own_row(high):
     edges = [edge for n, of in enumerate(high, 1) for edge in _placed_edges(of, n)]
     return _named(edges, [], Sides())[0]
 
-
+# %% ../../nbs/38_sums.ipynb #38cut002
 def _placed_edges(of, number=1):
     "The edges of a factor of a term, at its columns; those within it have other numbers."
     factor, columns = of
@@ -366,7 +366,7 @@ def term_shapes(
             found[number - 1].add(tuple(sorted(entries)))
     return Shapes(found[0] - found[1], found[1])
 
-
+# %% ../../nbs/38_sums.ipynb #38cut003
 def _held_slopes(term, n, layout, shapes):
     "What a row that is held in one factor is multiplied by: keys as of `_slope`."
     treated, key = shapes.treated(term), _slope(term, n)
@@ -404,7 +404,7 @@ def _joint(term, members, features):
     legs = sorted(columns) if len(columns) == 1 else legs
     return (_named(edges, legs, Sides(features)), *others)
 
-
+# %% ../../nbs/38_sums.ipynb #38cut004
 @lru_cache(maxsize=64)
 def row_slopes(
     words,  # tuple of words
@@ -497,7 +497,7 @@ def wide_slopes(
         forms.wide.append(Wide(graph, *_tree(others, arrays, forms.slopes), *x))
     return forms
 
-
+# %% ../../nbs/38_sums.ipynb #38cut005
 def _tree(others, arrays, slopes):
     "Sums over rows as vectors and slopes of columns, one for each pair of these."
     found = {}
@@ -552,7 +552,7 @@ def wide_columns(
             found[kind] = found[kind] + np.outer(each, graph.degree(k) * share)
     return found
 
-
+# %% ../../nbs/38_sums.ipynb #38cut006
 def own_parts(
     keys,  # of `Slopes`
     weights,  # (quantities, keys)
@@ -626,7 +626,7 @@ class Forms(NamedTuple):
         halves = {key: lower(slopes[key[1]]) for key in alike - whole}
         return self._replace(halves=halves, symmetric=symmetric)
 
-
+# %% ../../nbs/38_sums.ipynb #38cut007
 def row_forms(
     slopes,  # of `summed_slopes`
     rows,  # quantities asked of rows
@@ -731,6 +731,10 @@ class _Strip:
             return x.T @ x
         return (x * w[:, None]).T @ y
 
+# %% ../../nbs/38_sums.ipynb #38cut008
+class _Shares(_Strip):
+    "The same, with what rows contribute to weighted sums of graphs."
+
     def shares(self, forms):
         "Quantities of rows, of inner columns by their labels, and totals of wide graphs."
         none, number = np.zeros(forms.rows), len(next(iter(self.matrices.values())))
@@ -753,26 +757,21 @@ class _Strip:
         "The product of more than two open columns with a tree of slopes, leaves first."
         labels, left = _labels(wide.graph)[0], list(wide.matrices)
         factors = {leg: [self.entries(x)] for leg, x in enumerate(labels)}
-        plain = set(factors) - set(wide.vectors)
+        for leg, vector in wide.vectors.items():
+            factors[leg].append(vector)
         while left:
             visits = Counter(leg for _, *ends in left for leg in ends)
-            leaves = [(leg, e) for e in left for leg in e[1:] if visits[leg] == 1]
-            leaf, edge = min(leaves, key=lambda x: x[0] not in plain)
+            leaves = [(k, edge) for edge in left for k in edge[1:] if visits[k] == 1]
+            leaf, edge = min(leaves, key=lambda x: len(factors[x[0]]))  # as measured first
             left.remove(edge)
-            at, first, last = edge
-            other, mine = first + last - leaf, factors.pop(leaf)
-            if leaf in plain:
+            (at, first, last), mine = edge, factors.pop(leaf)
+            if len(mine) == 1:
                 moved = self._times(labels[leaf], at, forms, leaf == last)
             else:
-                vector = wide.vectors.get(leaf, 1.0)
-                slope = forms.slopes[at].T if leaf == last else forms.slopes[at]
-                moved = (math.prod(mine) * vector) @ slope
-            factors[other].append(moved)
-            plain.discard(other)
-        vectors = ([wide.vectors[leg]] if leg in wide.vectors else [] for leg in factors)
-        return wide.number * math.prod(
-            _summed(*x, *vector) for x, vector in zip(factors.values(), vectors)
-        )
+                slope = forms.slopes[at]
+                moved = math.prod(mine) @ (slope.T if leaf == last else slope)
+            factors[first + last - leaf].insert(1, moved)
+        return wide.number * math.prod(_summed(*x) for x in factors.values())
 
     def _times(self, labels, at, forms, flipped):
         "Entries times a slope, or its transpose, made once."
@@ -794,11 +793,12 @@ class _Strip:
         key = ends[1], use.slope
         if key not in forms.halves:
             return _summed(self.entries(ends[0]), self._times(*key, forms, True))
-        if key not in self._made:
-            self._made[key] = quadratic_forms(forms.halves[key], self.entries(ends[0]))
-        return self._made[key]
+        form = *key, "form"
+        if form not in self._made:
+            self._made[form] = quadratic_forms(forms.halves[key], self.entries(ends[0]))
+        return self._made[form]
 
-
+# %% ../../nbs/38_sums.ipynb #38cut009
 def _weighted(factors, values):
     "The sum of some vectors, for each set of factors: (sets, length)."
     return np.stack(factors, axis=1) @ np.stack(values)
@@ -840,7 +840,7 @@ def _several(graph):
 def _strips(graphs, matrices, units):
     "Single rows, for some graphs; units as rows, for others; and a row of each unit."
     graphs = [graph for graph in graphs if not _several(graph)]
-    groups, strip = units["inputs"], _Strip(matrices, units)
+    groups, strip = units["inputs"], _Shares(matrices, units)
     first = np.flatnonzero(np.diff(groups, prepend=-1))
     ones = np.ones(len(groups)), np.arange(len(groups)), np.append(first, len(groups))
     member = csr_array(ones, shape=(len(first), len(groups)))
@@ -850,7 +850,7 @@ def _strips(graphs, matrices, units):
     single = [g for g in graphs if g not in whole]
     wanted = {label for graph in single for *_, label in graph.edges} & labels
     strip.matrices = matrices | {label: sums[label][groups] for label in wanted}
-    strips = (strip, single, slice(None)), (_Strip(sums, None), whole, first)
+    strips = (strip, single, slice(None)), (_Shares(sums, None), whole, first)
     return [strip for strip in strips if strip[1]]
 
 
@@ -867,7 +867,7 @@ def _blocks(graphs, matrices, units):
         known = dict(matrices=mine, units=units | {"inputs": groups}, long=long)
         yield rows, graphs if groups[-1] else alone, known
 
-
+# %% ../../nbs/38_sums.ipynb #38cut010
 def row_sums(
     graphs,  # tuple of `Open`
     matrices,  # dict: label -> matrix of some rows
@@ -902,7 +902,7 @@ def row_shares(
     groups, of, columns = (units or {}).get("inputs"), Sides(features), defaultdict(float)
     number, totals = len(next(iter(matrices.values()))), np.zeros(0)
     graphs, rows = [use.graph for use in forms.uses], np.zeros((forms.rows, number))
-    strips = [(_Strip(matrices, units), graphs, slice(None))]
+    strips = [(_Shares(matrices, units), graphs, slice(None))]
     for strip, mine, place in (
         strips if groups is None else _strips(graphs, matrices, units)
     ):
@@ -923,7 +923,7 @@ def row_shares(
                 columns[kind] = columns[kind] + np.outer(asked, x)
     return rows, dict(columns), totals
 
-
+# %% ../../nbs/38_sums.ipynb #38cut011
 def cut_rows(
     groups,  # number of the group of each row
     least,  # rows of a piece, at least
@@ -989,7 +989,7 @@ class Work(NamedTuple):
         units = self.column_groups | {"inputs": piece.groups}
         return dict(features=self.layout.features, units=units)
 
-
+# %% ../../nbs/38_sums.ipynb #38cut012
 def near_means(
     origins,  # dict: system -> numbers near the means of its columns
     layout,  # `Layout`
@@ -1046,7 +1046,7 @@ def joined_looks(
     columns = added_sums([look.columns for look in looks])
     return Look(columns, sizes[most], rows[most])
 
-
+# %% ../../nbs/38_sums.ipynb #38cut013
 def piece_sums(
     work,  # `Work`
     piece,  # `Piece`
@@ -1104,7 +1104,7 @@ class Gathering:
         "Results of several pieces together."
         return self.results([x for x, _ in parts]), added_sums([rows for _, rows in parts])
 
-
+# %% ../../nbs/38_sums.ipynb #38cut014
 def added_sums(
     parts,  # list of lists of sums
 ):  # list of sums
@@ -1177,7 +1177,7 @@ class Deletions:
 # %% ../../nbs/38_sums.ipynb #38500014
 KEPT = 512  # rows at random that are kept
 
-
+# %% ../../nbs/38_sums.ipynb #38cut015
 def summed_means(
     systems,  # dict: name -> `System`
     views,  # dict: name -> `View` without order or partners
@@ -1272,7 +1272,7 @@ class Passes(NamedTuple):
     # rows, totals of wide graphs
     kept: object  # function of `counts`: matrices of some rows, what each stands for, which
 
-
+# %% ../../nbs/38_sums.ipynb #38cut016
 def row_means(
     words,  # tuple of words
     work,  # `Work`
@@ -1330,7 +1330,7 @@ def row_means(
         found = found._replace(without={"inputs": without} | found.without)
     return found
 
-
+# %% ../../nbs/38_sums.ipynb #38cut017
 def _totals(terms, work, arrays, kept):
     """The sums of all graphs, and the parts of kept rows in those that they give.
 
@@ -1432,7 +1432,7 @@ def moved_sums(
         found[graph] = result
     return found
 
-
+# %% ../../nbs/38_sums.ipynb #38cut018
 def _choices(edge, means):
     "What becomes of an edge about the means: triples (factor, edge or None, vectors)."
     row, k, label = edge
