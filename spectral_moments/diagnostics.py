@@ -410,7 +410,7 @@ def _above_one(found):
 
 
 WORTH, WORTH_OF = 3, 7  # inputs that an error rests on: too few, if they are of 7 as many
-QUIET, QUIET_WORTH = 0.03, 12  # middle part over the mean: the others say nothing; too few
+QUIET, QUIET_WORTH = 0.01, 12  # middle part over the mean: the others say nothing; too few
 
 
 def _few_inputs(found):

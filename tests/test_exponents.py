@@ -216,6 +216,20 @@ def test_a_false_law_is_rejected_or_not_excluded(name, seed):
         assert "not excluded (power of the test)" in str(fit)
 
 
+def test_stated_power_is_about_the_rate_of_rejection():
+    """Small for laws that look like a power law at this size, larger for a slow one."""
+    slow = np.exp(-0.3 * (RANK - 1))
+    for name, eigenvalues in (FALSE | {"slow": slow}).items():
+        draws = (drawn(eigenvalues, seed, (80, 100)) for seed in range(20, 36))
+        fits = [sm.power_law(sm.estimate(x, 4)) for x in draws]
+        stated = np.mean(
+            [fit.power["exponential" if name == "slow" else name] for fit in fits]
+        )
+        rejected = np.mean([fit.p_value < 0.05 for fit in fits])
+        assert abs(rejected - stated) < 0.3, (name, rejected, stated)
+        assert (stated > 0.25) == (name == "slow")
+
+
 def test_power_grows_with_what_is_known():
     """From the level of the test to one."""
     m = sm.PowerLaw(1.0).moments(4)
