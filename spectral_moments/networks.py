@@ -153,13 +153,25 @@ class _Pass:
         forward = getattr(self.module, WRAPPED[:-1], self.module).forward
         return dict(zip(inspect.signature(forward).parameters, self.args)) | self.kwargs
 
+    def _asked(self, name, known):
+        "What a function of the batch tells."
+        batch = self._batch()
+        try:
+            return known(batch)
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            given = f"a {type(batch).__name__}"
+            if isinstance(batch, dict):
+                given = f"a dict with {', '.join(map(repr, batch))}"
+            text = f"{name} failed with {error!r}: it is called with one argument, here "
+            raise ArgumentError(name, text + given) from error
+
     def _known(self, name, count):
         "Groups or mask of the inputs of this pass; None if there are none."
         known = getattr(self.watch, name)
         if known is None:
             return None
         mine = slice(self.start, self.start + count)  # of an array of all inputs
-        known = known(self._batch()) if callable(known) else known[mine]
+        known = self._asked(name, known) if callable(known) else known[mine]
         known = np.asarray(known.cpu() if hasattr(known, "cpu") else known)
         axes = known.ndim == 1 if name == "groups" else known.ndim > 0
         if not axes or len(known) != count:
@@ -257,9 +269,9 @@ class _Passes:
             return
         output, packed = layer_tensor(output, name, self.select)
         if output.ndim > 2 and self.positions is None:
-            text = f"layer {name!r} returned shape {tuple(output.shape)}: inputs, features "
-            text += "and positions; say what a position is: "
-            raise ArgumentError("positions", text + ", ".join(map(repr, POSITIONS)))
+            text = f"layer {name!r} returned shape {tuple(output.shape)}, with positions "
+            text += "besides inputs and features; say what a position is by positions="
+            raise ArgumentError("positions", text + " or ".join(map(repr, POSITIONS)))
         mixed = self.batch_first, self._mixed
         first = packed is not None or inputs_first(module, output, *mixed)
         output = output if first else output.transpose(0, 1)
@@ -371,8 +383,8 @@ class _Answers:
     ) -> dict[str, Estimate]:  # by the name of the layer; fewer orders if units are fewer
         """Moments of every layer, with errors.
 
-        Up to order 2 of all inputs that a network saw which did not learn, in evaluation or
-        without gradients; else of the inputs that were kept.
+        With n_max=2, as `dimension()` has them, of all inputs that a network saw which did
+        not learn, in evaluation or without gradients; else of the inputs that were kept.
         """
         options = law, self.n_max if n_max is None else n_max, self.center
         called = self._called().items()
@@ -479,13 +491,14 @@ class Watch(_Hooks, _Passes, _Answers, _Together):
         *,
         groups: ArrayLike | Callable = None,  # a label for each input: those of one label,
         # as views of one image, belong together. A function of the batch (what the model
-        # is called with, a dict by name if several), or an array in the order of all inputs
+        # is called with, a dict by name if several), or an array in their order;
+        # a label means the same group in every batch
         mask: ArrayLike | Callable = None,  # likewise, True where there is no padding,
         # (inputs,) or (inputs, positions): mask=lambda batch: batch["attention_mask"]
         units: int | None = 128,  # units to keep of each layer, at random; None: all
         center: bool = True,  # whether the mean over inputs is removed
         exact: bool | None = None,  # whether to count all inputs, not only those that are
-        # kept; None: if the network does not learn
+        # kept; None: if the network does not learn and inputs are in no groups
         mode: str | None = None,  # "train", "eval": only passes of a model in this mode;
         # None: both, apart if there are both
         n_max: int = 4,  # highest order
@@ -515,6 +528,10 @@ class Watch(_Hooks, _Passes, _Answers, _Together):
             if given not in known:
                 known = ", ".join(repr(x) for x in known if x)
                 raise ArgumentError(name, f"{name} = {given!r} must be one of {known}")
+        if exact and groups is not None:
+            message = "exact=True adds up single inputs, which groups say are not "
+            message += "independent; leave out exact, or keep more by inputs="
+            raise ArgumentError("exact", message)
         count = lambda x, name: x if x is None else check_count(x, name)
         self.model, self.layers, self.groups, self.mask = model, found, groups, mask
         self.n_max, self.center = count(n_max, "n_max"), check_flag(center, "center")
@@ -857,7 +874,7 @@ def inverse_dimension(
 
     Its expectation is nearly that of a layer of infinite width, or of these features alone
     with `population=phi.shape[1]`; it may be negative in a small batch. A dead layer, the
-    same for all inputs, gives 0 with a gradient of 0.
+    same for all inputs, gives 0 with a gradient of 0; a layer that is not finite gives NaN.
 
     >>> import torch
     >>> hidden = torch.randn(64, 48, requires_grad=True)
@@ -879,6 +896,6 @@ def inverse_dimension(
     x = x - x.mean(0) if center else x
     same, weights, cycles, degrees = pair_weights(P, Q, population, center)
     combined, total = _pair_sums().apply(x, same, weights)
-    alive = total > P * Q * (P * torch.finfo(x.dtype).eps) ** 2  # more than rounding
-    first = torch.where(alive, total, 1) / (degrees * Q)
-    return torch.where(alive, combined, 0) / cycles / first**2
+    dead = total <= P * Q * (P * torch.finfo(x.dtype).eps) ** 2  # but rounding; not NaN
+    first = torch.where(dead, 1, total) / (degrees * Q)
+    return torch.where(dead, 0, combined) / cycles / first**2

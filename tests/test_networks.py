@@ -1232,6 +1232,10 @@ def test_sizes_and_messages():
         dead.requires_grad_()
         inverse_dimension(dead).backward()
         assert inverse_dimension(dead) == 0 and not dead.grad.any()
+    for number in (math.nan, math.inf):  # is no dead layer
+        broken = torch.randn(9, 5)
+        broken[2, 1] = number
+        assert inverse_dimension(broken).isnan()
     with pytest.raises(ValueError, match="population = 3 is too small"):
         inverse_dimension(x, population=3)
     with pytest.raises(ValueError, match="4 inputs and 2 features"):
@@ -1366,3 +1370,26 @@ def test_tensors_and_arrays_agree():
     ):
         with pytest.raises(ValueError, match=message):
             sm.all_cycles(wrong, 2)
+
+
+def test_what_a_watch_cannot_be_asked():
+    "Groups with exact sums, and functions of the batch that do not fit it."
+
+    class Two(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(5, 8)
+
+        def forward(self, tokens, mask):
+            return self.inner(tokens * mask)
+
+    net, tokens, mask = Two(), torch.randn(20, 5), torch.ones(20, 1)
+    with pytest.raises(ValueError, match="leave out exact"):
+        sm.watch(net, "inner", groups=np.arange(20), exact=True)
+    for wrong in (lambda batch: batch[1], lambda tokens, mask: mask):
+        seen = sm.watch(net, "inner", mask=wrong)
+        with seen, pytest.raises(ValueError, match="a dict with 'tokens', 'mask'"):
+            net(tokens, mask)
+    with sm.watch(net, "inner", mask=lambda batch: batch["mask"][:, 0] > 0) as seen:
+        net(tokens, mask)
+    assert seen.n_inputs == {"inner": 20}

@@ -560,3 +560,16 @@ def test_merged_by_another_engine(tmp_path, engine):
     done = subprocess.run(command, **options)
     whole = sm.Stream(9, 2).update(phi).estimate()
     assert all(f"{value:.4g}" in done.stdout for value in whole.values), done.stderr
+
+
+def test_groups_that_are_cut():
+    "A label that recurs in the next batch is told, labels that never do are not."
+    stream, whole = Stream(8, 2), Stream(8, 2)
+    for start in range(0, 400, 50):  # some groups of four rows lie in two batches
+        part = slice(start, start + 50)
+        stream.update(PHI[part], groups=GROUPS[part])
+    whole.update(PHI[:200], groups=GROUPS[:200]).update(PHI[200:], groups=GROUPS[200:])
+    assert any("labels of groups recur" in note for note in stream.estimate().notes)
+    assert not any("recur" in note for note in whole.estimate().notes)
+    both = whole.merge(stream)
+    assert any("labels of groups recur" in note for note in both.estimate().notes)

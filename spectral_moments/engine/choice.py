@@ -234,7 +234,7 @@ def plan(
         names = [k if knows(w, k) else WHOLE for w, k in zip(words, names)]
     copied = design.in_memory and math.prod(design.lengths.values()) > COPIED
     if design.center and FAMILIES[names[0]].noisy and not copied:  # m(1) needs no draw
-        names[0] = every_cycle(design, words[:1]) or WHOLE
+        names[0] = WHOLE if design.in_memory else every_cycle(design, words[:1]) or WHOLE
     runs = n_permutations if n_permutations is not None else runs
     settle = name == "auto" and n_permutations is None
     return Plan(words, name, names, runs, walks, settle)

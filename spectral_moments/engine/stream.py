@@ -158,6 +158,7 @@ class Batches:
         self.words, self.origins, self.options = words, origin or {}, options
         self.random_state = check_count(random_state, "random_state", least=0)
         self._kind, self._state, self._layouts = None, None, {}
+        self._labels, self.recurring = set(), False
 
     @property
     def n_rows(self) -> int:
@@ -184,6 +185,10 @@ class Batches:
         if self._state is not None:
             state = _added(self._state, state, graphs)
         self._kind, self._state = kind, state
+        if groups is not None:  # a group that was cut would count as two
+            labels = set(np.asarray(groups).tolist())
+            self.recurring |= not labels.isdisjoint(self._labels)
+            self._labels = labels
         return self
 
     def _checked(self, kind):
@@ -255,6 +260,7 @@ class Batches:
     def joined(self, other):
         "The stream of the rows of both, in whatever order."
         both = copy.copy(self)
+        both.recurring |= other.recurring
         if self._state is None or other._state is None:
             given = self if other._state is None else other
             both._kind, both._state = given._kind, given._state
@@ -497,6 +503,10 @@ def _numbered(groups):
 
 # %% ../../nbs/25_stream.ipynb #d3d84fef
 _ORIGIN = "rounding may be due to large means: make the stream with an origin near them"
+_RECURS = (
+    "labels of groups recur in the batch after them, and were taken for other groups: "
+    "harmless if they begin anew in every batch; a group has to come whole in one"
+)
 _FAR = (
     "the means are far from the origin of the stream; the errors are too large: make it "
     "with an origin near the means"
@@ -519,7 +529,8 @@ def _answer(stream, stderr):
     if complete:  # all rows are here
         seed = dict(stderr=stderr, random_state=stream.random_state)
         found = measure(design, words, method="all_cycles", **seed)
-        return replace(found, methods=["sums"] * len(words))
+        notes = [*found.notes, *([_RECURS] if stream.recurring else [])]
+        return replace(found, methods=["sums"] * len(words), notes=notes)
     design = _rescaled_design(design, state.exponent, kind.gaps)
     inputs = Units(stream.n_rows, state.unit, state.sizes)
     units = dict(design.units, inputs=inputs)
@@ -547,7 +558,8 @@ def _answer(stream, stderr):
         name: (T, stream.n_rows, Q) for name, (T, Q) in zip(stream.names, kind.shapes)
     }
     settings = dict(method="stream", n_permutations=None, seed=stream.random_state)
-    notes = [_ORIGIN] if lost.any() else [_FAR] if stderr and _far(stream, design) else []
+    notes = [_RECURS] if stream.recurring else []
+    notes += [_ORIGIN] if lost.any() else [_FAR] if stderr and _far(stream, design) else []
     options = dict(shapes=shapes, lost=lost, ordered=False, notes=notes)
     return answer(found, design, words, ["sums"] * len(words), settings, **options)
 
