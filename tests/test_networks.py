@@ -231,7 +231,7 @@ def test_record_messages(model):
         (alone(torch.nn.LSTM(5, 3)), 0, x, mean, "one sequence, without an axis of inputs"),
         (alone(torch.nn.Flatten(0)), 0, x, {}, r"returned shape \(20,\); its first axis"),
         (alone(Fourier()), 0, x, {}, "layer '0' returns complex numbers"),
-        (alone(conv), 0, maps, {}, "a position is: 'features', 'inputs', 'sample', 'mean'"),
+        (alone(conv), 0, maps, {}, "a position is by positions='features' or 'inputs'"),
         (alone(conv), 0, maps, mean | dict(feature_axis=4), "feature_axis = 4"),
         (alone(conv), 0, maps, mean | dict(feature_axis=0), "feature_axis = 0"),
         (alone(same), 0, x[..., None], mean, axes),  # may be anything

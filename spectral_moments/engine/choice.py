@@ -386,10 +386,12 @@ def complete_part(design: Design) -> Complete | None:
     systems = design.systems
     if not design.backends <= {"numpy", "torch"}:
         return None
-    missing = lambda x: to_numpy(x != x).any(0)
+    missing = lambda x: (x != x).any(0)
     gaps = {name: missing(system.source.trials) for name, system in systems.items()}
-    whole = {"inputs": ~np.any([x.any(1) for x in gaps.values()], axis=0)}
-    whole |= {s.space: ~gaps[k].any(0) for k, s in systems.items() if len(systems) == 1}
+    along = lambda axis, x: to_numpy(x.any(axis)) > 0  # no more than this leaves a device
+    whole = {"inputs": ~np.any([along(1, x) for x in gaps.values()], axis=0)}
+    if len(systems) == 1:
+        whole |= {of.space: ~along(0, gaps[name]) for name, of in systems.items()}
     kind = max(whole, key=lambda kind: whole[kind].mean())
     if kind in design.population or not 1 - GAPS <= whole[kind].mean() < 1:
         return None
