@@ -481,8 +481,9 @@ def _told(deviations, place, of):
 class _Tally:
     "What the views of a family have given so far."
 
-    def __init__(self, design, words, family, paired, asked):
+    def __init__(self, design, words, family, paired, asked, stops):
         self.design, self.family, self.paired, self.asked = design, family, paired, asked
+        self.stops = stops  # whether the spread of the views decides how many there are
         self.deviations = dict.fromkeys(design.units, 0.0)  # of all views that tell them
         self.total = self.seen = self.views = self.replicated = 0
         self.rounding, self.noise = np.zeros(words), None
@@ -511,6 +512,8 @@ class _Tally:
             units = normal_units(self.noise / self.views**2)
             if probed and several and np.isfinite(self.drawn).all():
                 units = _spread(self.drawn)  # orders and pairs of rows were drawn too
+            if probed and self.stops:
+                units = units * _stopped(self.views)
             axes["probes" if probed else "kept rows"] = Axis(units)
         elif several and self.asked:
             axes["draws"] = Axis(_spread(self.drawn))
@@ -564,7 +567,7 @@ def average(
     read = advance if not design.in_memory else None
     ask = Request(words, False, design.center and not paired, rng, n_jobs, options, read)
     least = FEWEST_ROUNDS if family.noisy else FEWEST_DRAWS
-    tally = _Tally(design, len(words), family, paired, asked)
+    tally = _Tally(design, len(words), family, paired, asked, enough is not None)
     for run, halves in enumerate(trial_views(design, least=runs, both=family.ordered)):
         views = draw_views(design, rng, halves=halves, **draw)
         ask = ask._replace(replicates=asked and ready and run < each)
@@ -577,11 +580,7 @@ def average(
         may_stop = enough is not None and run + 1 >= least
         if may_stop and enough(_above(tally.result(), beside), run + 1):
             break
-    found = _above(tally.result(), beside)
-    if family.noisy and enough is not None:
-        probes = found.axes["probes"].deviations * _stopped(run + 1)
-        found.axes["probes"] = Axis(probes)
-    return found
+    return _above(tally.result(), beside)
 
 
 def _stopped(rounds):
