@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['ArgumentError', 'show_error', 'check_order', 'check_count', 'check_positive', 'check_numbers', 'check_flag',
-           'check_random_state', 'check_n_jobs', 'printable', 'progress_bar', 'check_weights', 'check_labels',
-           'check_population']
+           'check_random_state', 'check_n_jobs', 'printable', 'progress_bar', 'check_weights', 'check_index',
+           'check_labels', 'check_population']
 
 # %% ../nbs/90_checks.ipynb #1b8bab10
 import contextlib
@@ -186,6 +186,20 @@ def check_weights(weights, size: int, name: str) -> np.ndarray | None:
             name, f"{name} must be finite and not negative, and not all zero"
         )
     return weights / weights.max()
+
+
+def check_index(labels, index, name: str) -> None:
+    "Refuse a series of pandas with the labels of a data frame in another order."
+    own = getattr(labels, "index", None)  # that of a list is a method
+    if not (hasattr(own, "equals") and hasattr(index, "equals")):
+        return
+    if not own.equals(index) and own.isin(index).any():
+        raise ArgumentError(
+            name,
+            f"{name} has the index of the data frame in another order, or a part of it; "
+            f"pass {name}.loc in the order of the data frame, or {name}.to_numpy() if the "
+            "order is right",
+        )
 
 
 def check_labels(labels, size: int, name: str) -> np.ndarray | None:

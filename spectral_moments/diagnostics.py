@@ -209,8 +209,9 @@ def _offset_notes(x, known):
     if share < OFFSET or min(x.shape) < 10:
         return []
     return [
-        f"offsets that all features of an input share make up {share:.0%} of m(1): one "
-        "dimension hides the others; if rows are features, pass the transpose"
+        f"offsets that all features of an input share make up {share:.0%} of m(1), so that "
+        "one dimension hides the others: are the rows inputs? If they are features, pass "
+        "the transpose"
     ]
 
 # %% ../nbs/97_diagnostics.ipynb #5e54c695
@@ -274,7 +275,9 @@ def data_notes(
         found = "zero" if center else "powers of one number"
         return [f"phi is constant: its moments are {found}; is it the right one?"]
     notes, seen = _trial_notes(trials) if T > 1 else [], (known.any(1), known.any(0))
-    notes += _empty_notes(seen) + (_offset_notes(x, known) if center else [])
+    if len(some) == Q and len(numbers) == P:
+        notes += _empty_notes(seen)
+    notes += _offset_notes(x, known) if center else []
     if not center and (share := _mean_share(x, known)) > MEAN_SHARE:
         notes.append(
             f"the mean over inputs is {share:.0%} of m(1): "

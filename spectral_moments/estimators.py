@@ -19,7 +19,6 @@ from .diagnostics import lost_notes
 from .engine.arrays import backend, namespace, tensor_trials, to_numpy
 from .engine.choice import lost_words, plan
 from .engine.reduction import reduce
-
 from .engine.systems import Design, System, open_one
 from .results import power_words, values_in_units, warn_all
 

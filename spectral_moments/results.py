@@ -575,6 +575,7 @@ class _Forecasting(_Derived):
                 share /= np.square((units - 1) / np.subtract(units, n, dtype=float)) / units
             part = share * np.square(about.parts[name])
             variance = variance + np.where(then > n, part, np.inf)
+        variance = np.where(np.isnan(values), np.nan, variance)
         degrees = errors.error_shape(about.axes)[1].reshape(values.shape)
         middle, (down, up) = np.sqrt(variance), errors.error_range(degrees)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -825,7 +826,8 @@ class Comparison(_SideBySide):
     @property
     def notes(self):
         "In what the estimates answer different questions."
-        known = [x for x in self.estimates.values() if isinstance(x, Estimate)]
+        found = self.estimates.values()
+        known = [x for x in found if isinstance(x, Estimate) and x.settings]
         finite = lambda x: sorted(x.settings.get("population") or ())
         noisy = lambda x: max(shape[0] for shape in x.shapes.values()) > 1
         asked = {

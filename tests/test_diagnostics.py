@@ -233,7 +233,7 @@ def test_axes_in_another_order():
     "A matrix the wrong way round, trials as the last axis, columns that hold nothing."
     phi = Linear(20).sample(200, 40, random_state=0)
     shifted = phi + 2 * np.arange(40)
-    assert "if rows are features, pass the transpose" in about(shifted.T, center=True)
+    assert "If they are features, pass the transpose" in about(shifted.T, center=True)
     assert about(shifted, center=True) == ""
     trials = phi[:90, :30] + np.random.default_rng(1).standard_normal((3, 90, 30))
     question = "90 trials of 30 inputs x 3 features: are the axes of phi trials"
@@ -241,3 +241,12 @@ def test_axes_in_another_order():
     assert not any("are the axes" in note for note in estimate(trials, 2).notes)
     phi[:, :10] = np.nan
     assert "10 of 40 columns have no entry" in about(phi, center=True)
+
+
+def test_what_a_sample_of_columns_does_not_say():
+    "Rows with entries in a few of many columns are not said to be empty."
+    x = np.full((300, 3000), np.nan)
+    x[:, ::3] = Linear(20).sample(300, 1000, random_state=0)
+    x[:120, 4:] = np.nan
+    x[:120, :4] = 1.0
+    assert "no entry" not in about(x, center=True)

@@ -1,5 +1,7 @@
 """What no reader needs to see of the chapter on error bars."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -122,6 +124,18 @@ def test_expected_stderr():
 def test_expected_stderr_without_errors():
     none = estimate(np.random.default_rng(1).standard_normal((9, 9)), 2, stderr=False)
     assert np.isnan(none.expected_stderr(20, 20)).all()
+
+
+def test_expected_stderr_of_no_dimension():
+    "Where there is no dimension, there is none to expect."
+    est = from_moments([1.0, -0.5], [0.1, 0.4], shape=(1, 30, 40))
+    axes = {
+        kind: Axis(np.vstack([np.r_[x, -x], np.r_[x, -x] / 2]))
+        for kind, x in (("inputs", np.full(15, 0.01)), ("features", np.full(20, 0.01)))
+    }
+    est = replace(est, axes=axes)
+    assert np.isnan(est.dimension().value)
+    assert np.isnan(est.expected_stderr(60, of="dimension")).all()
 
 
 def test_expected_stderr_of_groups():

@@ -162,3 +162,27 @@ def test_three_axes_are_refused_or_understood(name):
             function(phi)
         found = function(phi, trials=True)
         np.testing.assert_allclose(np.asarray(found, float), np.asarray(function(x), float))
+
+
+@pytest.mark.parametrize(
+    "option", ["groups", "row_weights", "column_groups", "by", "Stream"]
+)
+def test_series_in_another_order(option):
+    "The index of a data frame in another order is refused, other labels go by position."
+    names = [f"neuron {k}" for k in range(12)]
+    frame = pd.DataFrame(np.random.default_rng(0).standard_normal((30, 12)), columns=names)
+    columns = option == "column_groups"
+    labels = np.arange(12) // 2 if columns else np.arange(30) // 2 + 1.0
+    index = frame.columns if columns else frame.index
+
+    def call(series):
+        if option == "by":
+            return sm.by(frame, series > 8)
+        if option == "Stream":
+            return sm.Stream(12, 2).update(frame, groups=series).estimate()
+        return sm.estimate(frame, 2, **{option: series})
+
+    with pytest.raises(ValueError, match="in another order, or a part of it"):
+        call(pd.Series(labels, index[::-1]))
+    call(pd.Series(labels, index))
+    call(pd.Series(labels, [f"other {k}" for k in range(len(labels))]))

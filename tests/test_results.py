@@ -185,6 +185,7 @@ def test_comparisons_of_different_questions():
         sm.compare({"a": plain, "b": repeats})
     )
     assert not sm.compare({"a": plain, "b": sm.estimate(phi[:20], 2)}).notes
+    assert not sm.compare({"a": plain, "theory": sm.from_moments([1.0, 0.2])}).notes
 
 
 def test_moments_that_are_none():

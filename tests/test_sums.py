@@ -31,7 +31,7 @@ METHODS = ("sums", "all_cycles")
 @pytest.fixture
 def small(monkeypatch):
     "Pieces of seven rows, no deletions one by one, and sums however few rows there are."
-    monkeypatch.setattr(sums, "STRIP", 128 * Q * 7)
+    monkeypatch.setattr(sums, "STRIP", 64 * Q * 7)
     monkeypatch.setattr(reduction, "KEPT", 0)
     monkeypatch.setattr(choice, "LITERAL", 0)
 

@@ -381,7 +381,7 @@ class Complete(NamedTuple):
         return Axis(deviations)
 
 
-def complete_part(design: Design) -> Complete | None:
+def complete_part(design: Design, most: float = GAPS) -> Complete | None:
     "Rows or columns without a gap, if hardly any have one."
     systems = design.systems
     if not design.backends <= {"numpy", "torch"}:
@@ -393,7 +393,7 @@ def complete_part(design: Design) -> Complete | None:
     if len(systems) == 1:
         whole |= {of.space: ~along(0, gaps[name]) for name, of in systems.items()}
     kind = max(whole, key=lambda kind: whole[kind].mean())
-    if kind in design.population or not 1 - GAPS <= whole[kind].mean() < 1:
+    if kind in design.population or not 1 - most <= whole[kind].mean() < 1:
         return None
     keep = np.flatnonzero(whole[kind])
     part = design.part(kind, keep)
@@ -604,10 +604,13 @@ def _part_note(design, part, orders):
 
 
 def _sketched_part(design, way):
-    "What has no gaps, if a sketch can take its mean away but needs pairs of rows for all."
+    """What has no gaps, if a sketch can take its mean away but needs pairs of rows for all.
+
+    To leave out the share f moves an estimate by about the root of f, over its error.
+    """
     pairs = zip(way.words, way.names)
     far = any(FAMILIES[k].noisy and len(word) > reach(design, k) for word, k in pairs)
-    part = complete_part(design) if design.center and far else None
+    part = complete_part(design, TOLERANCE**2) if design.center and far else None
     return part if part and not part.design.counted else None
 
 

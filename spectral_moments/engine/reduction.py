@@ -60,7 +60,6 @@ class Family(NamedTuple):
     glances: bool = False  # whether some rows tell it enough of what is not in memory
     honest: bool = True  # whether its jackknife speaks of the moments: not if biased
     noisy: bool = False  # whether it draws, until the noise is small
-
     sampled: bool = True  # whether the rows are a sample; if not, all of them have a mean
     reads: bool = False  # whether it reads rows a piece at a time
     powers: bool = True  # whether it knows only powers of one system, m(1), m(2), ...

@@ -19,7 +19,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import ArgumentError, check_count, check_flag, check_numbers
+from ..checks import ArgumentError, check_count, check_flag, check_index
+from ..checks import check_numbers
 from .arrays import check_trials, library, map_parts, to_numpy
 from .choice import lost_words, trial_axis
 from .graphs import Units, word_weights
@@ -186,7 +187,7 @@ class Batches:
             state = _added(self._state, state, graphs)
         self._kind, self._state = kind, state
         if groups is not None:  # a group that was cut would count as two
-            labels = set(np.asarray(groups).tolist())
+            labels = set(map(str, np.asarray(groups).tolist()))
             self.recurring |= not labels.isdisjoint(self._labels)
             self._labels = labels
         return self
@@ -355,6 +356,8 @@ class Stream(Batches):
     ):  # the stream itself
         "Take in further rows; if this is interrupted, the stream stays as it was."
         check_axes(rows, "rows", trials)
+        for name, given in (("groups", groups), ("row_weights", row_weights)):
+            check_index(given, getattr(rows, "index", None), name)
         rows = _checked(rows, self.n_features)
         if rows is None:
             return self
@@ -655,6 +658,7 @@ def _save(stream, path):
     "Write a stream, completely or not at all."
     state, settings = stream._state, {"format": _FORMAT, "kind": stream._kind}
     settings |= {what: getattr(stream, what) for what in (*_SETTINGS, "random_state")}
+    settings |= {"recurring": stream.recurring, "labels": sorted(stream._labels)}
     arrays = {}
     if state is not None:
         settings |= {"exponent": state.exponent, "sizes": list(state.sizes.items())}
@@ -689,6 +693,8 @@ def _load(cls, path):
             if isinstance(law, list) and isinstance(law[0], str):
                 options["noise"] = tuple(law)
             stream = cls(**options)
+            stream.recurring = check_flag(settings.get("recurring", False), "recurring")
+            stream._labels = set(map(str, settings.get("labels", ())))
             if settings["kind"] is not None:
                 _restore(stream, settings, content, path.stat().st_size)
             return stream

@@ -857,7 +857,7 @@ def _strips(graphs, matrices, units):
 def _blocks(graphs, matrices, units):
     "Rows of several units of graphs with several rows: (rows, graphs, what is known)."
     width = len(next(iter(matrices.values())).T)
-    few = max(64, width // 4)  # rows times rows are a quarter of a product
+    few = max(64, width // 4)  # rows times rows: about a quarter of a product, or small
     free = lambda edges: tuple(e for e in edges if e[2] != Same("inputs"))
     alone = tuple(graph._replace(edges=free(graph.edges)) for graph in graphs)
     for rows in cut_rows(units["inputs"], few) if graphs else ():

@@ -19,6 +19,7 @@ from spectral_moments.checks import (
     ArgumentError,
     check_count,
     check_flag,
+    check_index,
     check_labels,
     check_numbers,
     check_population,
@@ -250,15 +251,7 @@ def open_one(
 
 def _known_groups(given, groups):
     "Groups of the inputs as given, or as recordings know them."
-    index = getattr(groups, "index", None)  # of pandas; that of a list is a method
-    for name, phi in given.items():
-        labelled = all(hasattr(x, "equals") for x in (index, getattr(phi, "index", None)))
-        if labelled and not index.equals(phi.index):
-            raise ArgumentError(
-                "groups",
-                f"groups and {name} have different indices; pass groups.loc[{name}.index], "
-                "or groups.to_numpy() if the order is right",
-            )
+
     if groups is not None:
         return groups
     known = [x.groups for x in given.values() if isinstance(x, Recording)]
@@ -286,6 +279,12 @@ def _of_system(option, what, name, given, alone):
             f"{what} of several systems must be a dict by the names {', '.join(given)}",
         )
     return option.get(name)
+
+
+def _check_indices(phi, axis, **known):
+    "Refuse what is known of the rows or columns of a data frame in another order."
+    for name, option in known.items():
+        check_index(option, getattr(phi, axis, None), name)
 
 
 def open_design(
@@ -330,6 +329,9 @@ def open_design(
         Q, phi = source.shape[2], given[name]
         own = lambda option, what, name=name: _of_system(option, what, name, given, alone)
         labels = own(column_groups, "column_groups")
+        _check_indices(phi, "index", groups=groups, row_weights=row_weights)
+        known = dict(column_weights=own(column_weights, "column_weights"))
+        _check_indices(phi, "columns", column_groups=labels, **known)
         if labels is None and isinstance(phi, Recording):
             labels = phi.column_groups
         size = check_population((inputs, own(features, "population")), (P, Q))

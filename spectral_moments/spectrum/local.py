@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from spectral_moments.checks import (
     ArgumentError,
     check_count,
+    check_index,
     check_labels,
     check_random_state,
 )
@@ -173,6 +174,7 @@ def by(
     ['cat', 'dog']
     """
     check_axes(phi, "phi", options.get("trials"))
+    check_index(labels, getattr(phi, "index", None), "labels")
     x, labels = check_trials(phi, missing=None), np.asarray(labels)
     numbers, found = check_labels(labels, x.shape[1], "labels"), {}
     if numbers.max() == 0:
