@@ -680,7 +680,7 @@ def _carried_out(plan, matrices, units):
     _run(plan, (), values, lambda op: given.matrix(op[1]), False)
     return [_value(values, ref) for ref in plan.outputs]
 
-
+# %% ../../nbs/20_planner.ipynb #b3406d19
 @lru_cache(maxsize=64)
 def _share_plan(graphs, sides):
     "The plan to multiply open columns by slopes, each row and each inner column apart."

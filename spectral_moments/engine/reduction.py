@@ -148,7 +148,7 @@ def _increasing(source, view, ask):
         counts[1:] = [np.repeat(n[:, None] / size, size, axis=1) for size in shape]
     return ratio_means(sums(pair), counts)
 
-
+# %% ../../nbs/24_reduction.ipynb #17c5ee9a
 GATHERED = 2**31  # bytes of a Dask array that are brought together at most
 
 
@@ -581,7 +581,7 @@ def average(
             break
     return _above(tally.result(), beside)
 
-
+# %% ../../nbs/24_reduction.ipynb #2d1bd51c
 def _stopped(rounds):
     "What makes up for rounds that ended where their spread looked small."
     return 1 + 1 / max(rounds - 1, 1)
@@ -653,7 +653,7 @@ def _filled(trials):
     mean = xp.where(known, trials, 0).sum((0, 1)) / (count + (count == 0))
     return xp.where(known, trials, mean)
 
-
+# %% ../../nbs/24_reduction.ipynb #241585af
 def _in_order(first, second, near):
     "Results of the words that are near and of the others, in the order of all."
     place = np.argsort(np.concatenate([np.flatnonzero(near), np.flatnonzero(~near)]))
