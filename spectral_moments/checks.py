@@ -1,14 +1,15 @@
 """Validation of arguments: each is used as it is meant, or refused by name."""
 
+import contextlib
 import difflib
 import logging
 import operator
 import os
 import sys
-import textwrap
 import threading
 import time
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 
@@ -32,18 +33,16 @@ def show_error(call, *args, **kwargs):
     try:
         call(*args, **kwargs)
     except (TypeError, ValueError) as error:
-        message = f"{type(error).__name__}: {error}"
-        print(textwrap.fill(message, 88, subsequent_indent="    "))
-    else:
-        raise AssertionError("the call was expected to fail, and did not")
+        return print(f"{type(error).__name__}: {error}")
+    raise AssertionError("the call was expected to fail, and did not")
 
 
 def check_options(function_name: str, given: dict, known) -> None:
     "Refuse options that the function does not have, by the function's own name."
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, [*known], 1, 0.6)
-            remedy = f"did you mean {close[0]!r}?" if close else f"it has {', '.join(known)}"
+            close = difflib.get_close_matches(name, [*known], 1)
+            remedy = f"did you mean {close[0]!r}?" if close else f"use {', '.join(known)}"
             raise ArgumentError(name, f"{function_name}() has no option {name!r}; {remedy}")
 
 
@@ -56,10 +55,9 @@ def check_count(value: int, name: str, *, least: int = 1, most: float = np.inf) 
     if count is None or isinstance(value, (bool, np.bool_)):
         raise ArgumentError(name, f"{name} must be a whole number, not {value!r}")
     if count < least:
-        problem = f"{name} = {count} is too small; it must be at least {least}"
-        raise ArgumentError(name, problem)
+        raise ArgumentError(name, f"{name} = {count} is too small; use at least {least}")
     if count > most:
-        raise ArgumentError(name, f"{name} = {count:.3g} is too large; at most {most}")
+        raise ArgumentError(name, f"{name} = {count} is too large; use at most {most}")
     return count
 
 
@@ -72,22 +70,6 @@ def check_order(n_max: int, shape: tuple[int, ...]) -> int:
     return n_max
 
 
-def check_positive(value: float, name: str, meaning: str) -> float:
-    "Return `value` as a positive, finite float."
-    if check_numbers(value, name).shape != () or not (np.isfinite(value) and value > 0):
-        problem = f"{name} = {value} must be positive and finite: it is {meaning}"
-        raise ArgumentError(name, problem)
-    return float(value)
-
-
-def check_level(level: float) -> float:
-    "Return the level of an interval as a float between 0 and 1."
-    if check_numbers(level, "level").shape != () or not 0 < level < 1:
-        problem = f"level = {level} must lie between 0 and 1, for instance 0.95"
-        raise ArgumentError("level", problem)
-    return float(level)
-
-
 def check_numbers(value, name: str) -> np.ndarray:
     "Return `value` as an array of doubles."
     try:
@@ -95,6 +77,20 @@ def check_numbers(value, name: str) -> np.ndarray:
     except (TypeError, ValueError):
         kind = type(value).__name__
         raise ArgumentError(name, f"{name} must be numbers, not this {kind}") from None
+
+
+def check_positive(value: float, name: str, meaning: str, below: float = np.inf) -> float:
+    "Return `value` as a float above 0 and below `below`."
+    number = check_numbers(value, name)
+    if number.shape != () or not 0 < number < below:
+        limits = "positive and finite" if below == np.inf else f"between 0 and {below}"
+        raise ArgumentError(name, f"{name} = {value} must be {limits}: it is {meaning}")
+    return float(number)
+
+
+def check_level(level: float) -> float:
+    "Return the level of an interval as a float between 0 and 1."
+    return check_positive(level, "level", "a probability, for instance 0.95", below=1)
 
 
 def check_flag(value: bool, name: str) -> bool:
@@ -126,12 +122,10 @@ def check_n_jobs(n_jobs: int | None = None) -> int:
 def check_index(labels, index, name: str) -> None:
     "Refuse a pandas Series whose index is that of the data frame in another order."
     own = getattr(labels, "index", None)  # that of a list is a method
-    if not (hasattr(own, "equals") and hasattr(index, "equals")):
-        return
-    if not own.equals(index) and own.isin(index).any():
+    both = hasattr(own, "equals") and hasattr(index, "equals")
+    if both and not own.equals(index) and own.isin(index).any():
         problem = f"""{name} has the index of the data frame in another order, or a part of
-            it; pass {name}.loc in the order of the data frame, or {name}.to_numpy() if
-            the order is right"""
+            it; sort it by .loc, or pass {name}.to_numpy() if the order is right"""
         raise ArgumentError(name, problem)
 
 
@@ -139,19 +133,16 @@ def check_labels(labels, size: int, name: str) -> np.ndarray | None:
     "Return `size` labels as numbers 0, 1, ...; None: each row or column is its own group."
     if labels is None:
         return None
-    if np.ma.is_masked(labels):
-        raise ArgumentError(name, f"{name} has masked entries; give each its own label")
-    labels = np.asarray(labels)
+    masked, labels = np.ma.getmaskarray(labels), np.asarray(labels)
     if labels.shape != (size,):
-        axis = "column" if name == "column_groups" else "row"
-        problem = f"""{name} has shape {labels.shape}; it must hold {size} labels, one for
-            each {axis} of the matrix (inputs are rows, features are columns)"""
-        raise ArgumentError(name, problem)
-    missing = np.array([label is None or label != label for label in labels])
+        axis = "column (feature)" if name == "column_groups" else "row (input)"
+        problem = f"{size} labels, one for each {axis}; it has shape {labels.shape}"
+        raise ArgumentError(name, f"{name} must hold {problem}")
+    missing = masked | [label is None or label != label for label in labels]
     if missing.any():
-        problem = f"""{name} has {missing.sum()} missing labels (the first at
-            {missing.argmax()}); give each its own label"""
-        raise ArgumentError(name, problem)
+        count, first = missing.sum(), missing.argmax()
+        problem = f"{name} has {count} missing labels (the first at {first})"
+        raise ArgumentError(name, f"{problem}; give each its own label")
     labels = labels.astype(str) if labels.dtype == object else labels
     return np.unique(labels, return_inverse=True)[1]
 
@@ -163,22 +154,21 @@ def check_population(population, measured: int) -> int | None:
         inputs, population = population
         if inputs is not None:
             problem = """population is the number of features in all; inputs are always a
-                sample of more. For these inputs and no others:
-                sm.kong_valiant(phi, n_max, sampled="columns")"""
+                sample. For these inputs and no others: sm.kong_valiant(phi, n_max,
+                sampled="columns")"""
             raise ArgumentError("population", problem)
         message = "population=(None, R) is now population=R, the number of features in all"
         warnings.warn(message, DeprecationWarning, stacklevel=3)
-    if population is None or (isinstance(population, str) and population == "all"):
-        return measured if population else None
-    if isinstance(population, (str, float, tuple, list, dict)):
-        problem = f"""population = {population!r} must be the number of features in all,
-            "all" if all were measured, or None for infinitely many"""
+    if population is None:
+        return None
+    if isinstance(population, str) and population == "all":
+        return measured
+    size = check_count(population, "population")
+    if size < measured:
+        problem = f"""population = {size} is less than the {measured} features measured;
+            pass the number in all, "all" if these are all, or None: infinitely many"""
         raise ArgumentError("population", problem)
-    if check_count(population, "population") < measured:
-        problem = f"""population = {population} is smaller than the {measured} features that
-            were measured; None means infinitely many"""
-        raise ArgumentError("population", problem)
-    return int(population)
+    return size
 
 
 def printable(text: str) -> str:
@@ -186,40 +176,31 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
-class ProgressLines:
-    "Progress as lines of the log of this package: what is done, and how long it will take."
+@contextlib.contextmanager
+def progress_lines(total: int | None, unit: str, seconds: float):
+    "Log every few seconds what is done and how long the rest will take."
+    started, finished = time.monotonic(), threading.Event()
+    counter = SimpleNamespace(done=0)
 
-    def __init__(self, total: int | None, unit: str, seconds: float):
-        self.total, self.unit, self.seconds, self.done = total, unit, seconds, 0
+    def update(number=1):
+        counter.done += number
 
-    def __enter__(self):
-        self.started, self.finished = time.monotonic(), threading.Event()
-        self.thread = threading.Thread(target=self._log, daemon=True)
-        self.thread.start()
-        return self
+    def log():
+        while not finished.wait(seconds):
+            passed = time.monotonic() - started
+            line = f"{counter.done} {unit}s in {passed:.0f} s"
+            if total and counter.done:
+                rest = passed * max(total / counter.done - 1, 0)
+                line += f", {total} in all: about {rest:.0f} s to go"
+            logging.getLogger("spectral_moments").warning(line)
 
-    def __exit__(self, *_):
-        self.finished.set()
-        self.thread.join()
-
-    def update(self, number=1):
-        "Count so many more as done."
-        self.done += number
-
-    def _log(self):
-        while not self.finished.wait(self.seconds):
-            logging.getLogger("spectral_moments").warning(self.line())
-
-    def line(self):
-        "Return the line of this moment."
-        passed = time.monotonic() - self.started
-        if not self.done:
-            return f"estimating for {passed:.0f} s"
-        if self.total is None:
-            return f"{self.done} {self.unit}s in {passed:.0f} s"
-        rest = passed * max(self.total - self.done, 0) / self.done
-        counts = f"{self.done} of {self.total} {self.unit}s"
-        return f"{counts} in {passed:.0f} s, about {rest:.0f} s to go"
+    thread = threading.Thread(target=log, daemon=True)
+    thread.start()
+    try:
+        yield SimpleNamespace(update=update)
+    finally:
+        finished.set()
+        thread.join()
 
 
 def progress_bar(progress: bool, total: int | None, unit: str = "draw"):
@@ -227,7 +208,7 @@ def progress_bar(progress: bool, total: int | None, unit: str = "draw"):
     the log where there is no terminal; without `progress` one line every 15 seconds."""
     terminal = sys.stderr is not None and sys.stderr.isatty()
     if not progress or not (terminal or "ipykernel" in sys.modules):
-        return ProgressLines(total, unit, 5.0 if progress else 15.0)
+        return progress_lines(total, unit, 5.0 if progress else 15.0)
     try:
         from tqdm.auto import tqdm
     except ImportError:
