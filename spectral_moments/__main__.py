@@ -1,4 +1,4 @@
-"`python -m spectral_moments`: the command of the chapter on the command line."
+"`python -m spectral_moments`: the command `spectral-moments`."
 
 import sys
 
