@@ -14,8 +14,8 @@ from .networks import watch as watch
 from .networks import record as record
 from .networks import inverse_dimension as inverse_dimension
 from .spectrum.feasible import feasible as feasible
-from .spectrum.feasible import eigenvalue_bounds as eigenvalue_bounds
-from .spectrum.feasible import function_bounds as function_bounds
+from .spectrum.bounds import eigenvalue_bounds as eigenvalue_bounds
+from .spectrum.bounds import function_bounds as function_bounds
 from .spectrum.functions import spectral_function as spectral_function
 from .spectrum.power_laws import power_law as power_law
 from .spectrum.submatrices import dimension_by_size as dimension_by_size

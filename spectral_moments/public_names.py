@@ -14,7 +14,7 @@ RENAMED = {  # 0.3 -> 1.0; these still work, with a DeprecationWarning
     "Watch": "watch",
     "cka": "alignment",
     "ceiling": "similarity.ceiling",
-    "operator_norm": "spectrum.feasible.largest_eigenvalue_bounds",
+    "operator_norm": "spectrum.bounds.largest_eigenvalue_bounds",
     "variance_bound": "teaching.variance.variance_bound",
     "noise_check": "noise.noise_check",
     "noise_moments": "noise.noise_moments",
