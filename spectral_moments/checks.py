@@ -129,16 +129,22 @@ def check_index(labels, index, name: str) -> None:
         raise ArgumentError(name, problem)
 
 
+def is_missing(label) -> bool:
+    "Return whether a label is None, NaN or the NA of pandas."
+    return label is None or type(label).__name__ == "NAType" or bool(label != label)
+
+
 def check_labels(labels, size: int, name: str) -> np.ndarray | None:
     "Return `size` labels as numbers 0, 1, ...; None: each row or column is its own group."
     if labels is None:
         return None
-    masked, labels = np.ma.getmaskarray(labels), np.asarray(labels)
+    masked = labels.mask if isinstance(labels, np.ma.MaskedArray) else False
+    labels = np.asarray(labels)
     if labels.shape != (size,):
         axis = "column (feature)" if name == "column_groups" else "row (input)"
         problem = f"{size} labels, one for each {axis}; it has shape {labels.shape}"
         raise ArgumentError(name, f"{name} must hold {problem}")
-    missing = masked | [label is None or label != label for label in labels]
+    missing = masked | np.array([is_missing(label) for label in labels], dtype=bool)
     if missing.any():
         count, first = missing.sum(), missing.argmax()
         problem = f"{name} has {count} missing labels (the first at {first})"

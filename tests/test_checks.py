@@ -1,32 +1,146 @@
-"""Every option is used as it is meant, or refused by name."""
+"""Every argument is used as it is meant, or refused by name."""
 
+import logging
 import pickle
+import sys
+import threading
+import time
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from spectral_moments.checks import ArgumentError, check_order, check_random_state
+from spectral_moments import checks
+from spectral_moments.checks import ArgumentError
+
+
+def refusal(call, *args, **kwargs):
+    "The error that a call raises."
+    with pytest.raises(ArgumentError) as caught:
+        call(*args, **kwargs)
+    assert "\n" not in str(caught.value) and len(str(caught.value)) < 400
+    return caught.value
 
 
 def test_the_error_carries_the_name_of_the_argument():
-    with pytest.raises(ArgumentError, match="^n_max = 0 is too small") as caught:
-        check_order(0, (3, 5))
-    assert caught.value.argument == "n_max"
-    assert isinstance(caught.value, ValueError) and isinstance(caught.value, TypeError)
-    again = pickle.loads(pickle.dumps(caught.value))  # from a worker of a cluster
-    assert (again.argument, str(again)) == ("n_max", str(caught.value))
+    error = refusal(checks.check_order, 25, (20, 30))
+    assert str(error) == "n_max = 25 needs 25 rows and columns; phi is 20 x 30"
+    assert error.argument == "n_max"
+    assert isinstance(error, ValueError) and isinstance(error, TypeError)
+    again = pickle.loads(pickle.dumps(error))  # from a worker of a cluster
+    assert (again.argument, str(again)) == ("n_max", str(error))
+    assert len(str(ArgumentError("x", "many words " * 1000))) < 400
+
+
+@pytest.mark.parametrize("wrong", [2.0, "3", None, True, np.arange(3), [1]])
+def test_counts(wrong):
+    assert checks.check_count(np.int8(3), "k") == 3
+    assert "k must be a whole number" in str(refusal(checks.check_count, wrong, "k"))
+    assert "at least 1" in str(refusal(checks.check_count, 0, "k"))
+    assert "at most 4" in str(refusal(checks.check_count, 5, "k", most=4))
+
+
+def test_flags_levels_and_numbers():
+    assert checks.check_flag(np.True_, "center") is True
+    assert "True or False, not 1" in str(refusal(checks.check_flag, 1, "center"))
+    assert checks.check_level(0.9) == 0.9
+    for wrong in (0, 1, 95, np.nan, [0.9], "high"):
+        assert refusal(checks.check_level, wrong).argument == "level"
+    assert checks.check_positive(2, "scale", "m(1)") == 2.0
+    for wrong in (0, -1, np.inf, np.nan, [1.0], "one", None):
+        assert refusal(checks.check_positive, wrong, "scale", "m(1)").argument == "scale"
+    assert checks.check_numbers([1, 2], "values").dtype == float
+    assert "must be numbers" in str(refusal(checks.check_numbers, ["a"], "values"))
 
 
 def test_random_state():
-    one, same = check_random_state(3), check_random_state(np.int64(3))
+    one, same = checks.check_random_state(3), checks.check_random_state(np.int64(3))
     assert one.integers(1 << 30) == same.integers(1 << 30)
     generator = np.random.default_rng(0)
-    assert check_random_state(generator) is generator
-    assert check_random_state().random() != check_random_state().random()
-    for wrong, words in [
-        (-1, "random_state = -1"),
-        ("seed", "random_state must be None, an int or a numpy Generator, not a str"),
-        (np.random.RandomState(1), "a numpy Generator, not a RandomState"),
-    ]:
-        with pytest.raises(ArgumentError, match=words):
-            check_random_state(wrong)
+    assert checks.check_random_state(generator) is generator
+    assert checks.check_random_state().random() != checks.check_random_state().random()
+    for wrong in (-1, "seed", 1.5, np.random.RandomState(1)):
+        assert refusal(checks.check_random_state, wrong).argument == "random_state"
+
+
+def test_n_jobs():
+    assert checks.check_n_jobs(3) == 3 and checks.check_n_jobs() >= 1
+    assert refusal(checks.check_n_jobs, 0).argument == "n_jobs"
+
+
+def test_labels():
+    assert checks.check_labels(None, 3, "groups") is None
+    for labels in (["b", "a", "b"], [7, 2, 7], pd.Categorical(["y", "x", "y"])):
+        assert checks.check_labels(labels, 3, "groups").tolist() == [1, 0, 1]
+    error = refusal(checks.check_labels, [1, 2], 3, "column_groups")
+    assert "must hold 3 labels, one for each column (feature)" in str(error)
+    masked = np.ma.array([1, 2, 3], mask=[0, 0, 1])
+    na = pd.Series([1, 2, None], dtype="Int64")
+    for missing in ([1.0, 2.0, np.nan], ["a", "b", None], masked, na):
+        error = refusal(checks.check_labels, missing, 3, "groups")
+        assert "1 missing labels (the first at 2)" in str(error)
+
+
+def test_labels_in_another_order():
+    frame, labels = pd.DataFrame({"x": [1, 2]}), pd.Series([0, 1], index=[1, 0])
+    error = refusal(checks.check_index, labels, frame.index, "groups")
+    assert "groups.to_numpy()" in str(error)
+    for fine in (labels.loc[[0, 1]], labels.to_numpy(), [0, 1]):
+        checks.check_index(fine, frame.index, "groups")
+    checks.check_index(pd.Series([0, 1], index=["a", "b"]), frame.index, "groups")
+
+
+def test_population():
+    assert checks.check_population(None, 20) is None
+    assert checks.check_population("all", 20) == 20
+    assert checks.check_population(np.int64(64), 20) == 64
+    with pytest.warns(DeprecationWarning, match=r"population=R, the number of features"):
+        assert checks.check_population((None, 64), 20) == 64
+    with pytest.warns(DeprecationWarning, match="population"):
+        assert checks.check_population((None, None), 20) is None
+    error = refusal(checks.check_population, (100, 64), 20)
+    assert 'sm.kong_valiant(phi, n_max, sampled="columns")' in str(error)
+    assert "less than the 20 features" in str(refusal(checks.check_population, 19, 20))
+    for wrong in ("many", 64.0, {}, (1, 2, 3), True, np.nan):
+        assert refusal(checks.check_population, wrong, 20).argument == "population"
+
+
+def test_options():
+    known = ("center", "groups", "population")
+    checks.check_options("alignment", {"center": True}, known)
+    error = refusal(checks.check_options, "alignment", {"centre": True}, known)
+    assert str(error) == "alignment() has no option 'centre'; did you mean 'center'?"
+    error = refusal(checks.check_options, "alignment", {"xyz": 1}, known)
+    assert str(error).endswith("'xyz'; use center, groups, population")
+
+
+def test_printable():
+    assert checks.printable("a\x1b]0;b\x07 ± é\n") == "a?]0;b? ± é\n"
+
+
+def test_progress_tells_how_long(caplog, monkeypatch):
+    before = threading.active_count()
+    with checks.progress_lines(40, "draw", 0.02) as lines:
+        time.sleep(0.05)
+        lines.update()
+        lines.update(9)
+        time.sleep(0.1)
+    assert threading.active_count() == before
+    first, last = caplog.messages[0], caplog.messages[-1]
+    assert first.startswith("0 draws in 0 s") and "10 draws in 0 s, 40 in all: " in last
+    assert last.endswith("s to go") and caplog.records[0].levelno == logging.WARNING
+    caplog.clear()
+    with checks.progress_bar(False, 40) as bar:  # nothing is said of what is quick
+        bar.update(40)
+    assert caplog.messages == []
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
+    with pytest.raises(ImportError, match=r"spectral_moments\[progress\]"):
+        checks.progress_bar(True, 40)
+
+
+def test_show_error(capsys):
+    checks.show_error(checks.check_count, 0, "k")
+    assert capsys.readouterr().out.startswith("ArgumentError: k = 0 is too small")
+    with pytest.raises(AssertionError):
+        checks.show_error(checks.check_count, 1, "k")
