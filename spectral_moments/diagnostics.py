@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['collect_notes']
 
-# %% ../nbs/inside_notes.ipynb #30d08075
+# %% ../nbs/inside_notes.ipynb #24f8fc6d
 def collect_notes(data, estimate, *, rounding, ordered: bool = True) -> list[str]:
     "Collect the notes of an estimate."
     return []
