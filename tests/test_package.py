@@ -1,5 +1,6 @@
 """The package as a whole: light to import, complete, and its README runs."""
 
+import ast
 import doctest
 import re
 import sys
@@ -8,15 +9,16 @@ import numpy as np
 import pytest
 from conftest import ROOT, python
 
-import spectral_moments
-from spectral_moments.layers import need_torch
+import spectral_moments as sm
+from spectral_moments.public_names import PUBLIC, REMOVED, RENAMED, STUB
 
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+FOLDER = ROOT / "spectral_moments"
 
 
 def test_estimators_need_neither_torch_nor_matplotlib():
     code = (
-        "import sys, spectral_moments as sm; [getattr(sm, name) for name in sm.__all__]; "
+        "import sys, spectral_moments as sm; [getattr(sm, name) for name in dir(sm)]; "
         "print(*sorted({'torch', 'matplotlib', 'sklearn', 'tqdm'} & set(sys.modules)))"
     )
     result = python("-c", code)
@@ -25,32 +27,73 @@ def test_estimators_need_neither_torch_nor_matplotlib():
 
 def test_without_torch(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    need_torch.cache_clear()  # another test may have found it
     with pytest.raises(ImportError, match=r"pip install 'spectral_moments\[torch\]'"):
-        spectral_moments.record(None, "", [1])
+        sm.record(None, "", [1])
 
 
-@pytest.mark.parametrize(
-    ("module", "others"),
-    [
-        ("errors", "engine.reduction estimation results"),
-        ("teaching.variance", "estimation"),
-    ],
-)
-def test_imports_point_one_way(module, others):
-    code = f"import sys, spectral_moments.{module} as _; print(*sys.modules)"
-    known = python("-c", code).stdout.split()
-    assert f"spectral_moments.{module}" in known
-    assert not {f"spectral_moments.{name}" for name in others.split()} & {*known}
+ORDER = [
+    "checks",
+    "engine.arrays",
+    "engine.data",
+    "engine.views",
+    "engine.graphs",
+    "engine.contraction",
+    "engine.all_cycles",
+    "engine.average",
+    "engine.methods",
+    "results",
+    "estimation",
+]
+
+
+def imports(path):
+    "The modules of this package that a module imports where it is loaded."
+    package = "spectral_moments." + path.relative_to(FOLDER).parent.as_posix()
+    package = package.replace("/", ".").rstrip(".")
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.level:
+            parts = package.split(".")[: len(package.split(".")) - node.level + 1]
+            module = ".".join([*parts, node.module] if node.module else parts)
+            yield module.removeprefix("spectral_moments").removeprefix(".")
+
+
+def test_imports_point_one_way():
+    for place, name in enumerate(ORDER):
+        later = {*ORDER[place + 1 :]} & {*imports(FOLDER / f"{name.replace('.', '/')}.py")}
+        assert not later, f"{name} imports {later}"
+    for folder, other in (("engine", "teaching"), ("teaching", "engine")):
+        for path in (FOLDER / folder).glob("*.py"):
+            assert not [x for x in imports(path) if x.startswith(other)], path
+    assert not [x for x in imports(FOLDER / "errors.py") if x.startswith("engine")]
 
 
 def test_public_names():
-    modules = {path.stem for path in (ROOT / "spectral_moments").glob("*.py")}
-    for name in spectral_moments.__all__:
-        assert getattr(spectral_moments, name).__doc__, name
+    assert len(PUBLIC) == 30
+    modules = {path.stem for path in FOLDER.glob("*.py")}
+    for name in PUBLIC:
+        assert getattr(sm, name).__doc__, name
         assert name not in modules, "a module would shadow the public name"
-    assert set(spectral_moments.__all__) <= set(dir(spectral_moments))
-    assert not hasattr(spectral_moments, "no_such_name")
+    assert {*PUBLIC} <= {*dir(sm)} and not hasattr(sm, "no_such_name")
+    for name in {*STUB} - {*PUBLIC}:
+        assert getattr(sm, name).__name__ == f"spectral_moments.{name}"
+    assert sm.processes.Discrete and sm.spectrum.power_laws.power_law is sm.power_law
+
+
+@pytest.mark.parametrize("name", RENAMED)
+def test_renamed(name):
+    with pytest.warns(DeprecationWarning, match=f"sm.{name} is now sm.") as caught:
+        value = getattr(sm, name)
+    assert callable(value) and caught[0].filename == __file__
+
+
+def test_removed():
+    for names, instead in REMOVED.items():
+        for name in names.split():
+            with pytest.raises(AttributeError, match=f"sm.{name} was removed") as caught:
+                getattr(sm, name)
+            assert instead in str(caught.value) and name not in STUB
+        for public in re.findall(r"sm\.(\w+)", instead):
+            assert getattr(sm, public)
 
 
 def test_readme():
@@ -62,13 +105,13 @@ def test_readme():
     assert doctest.DocTestRunner(optionflags=FLAGS).run(examples).failed == 0
 
 
-@pytest.mark.parametrize("name", spectral_moments.__all__)
+@pytest.mark.parametrize("name", PUBLIC)
 def test_examples(name):
     "The examples of a public name print what they say."
-    names = {"sm": spectral_moments, "np": np}
     runner = doctest.DocTestRunner(optionflags=FLAGS)
-    thing = getattr(spectral_moments, name)
-    for found in doctest.DocTestFinder(recurse=False).find(thing, name, globs=names):
+    names = {"sm": sm, "np": np}
+    finder = doctest.DocTestFinder(recurse=False)
+    for found in finder.find(getattr(sm, name), name, globs=names):
         assert runner.run(found).failed == 0
 
 
