@@ -6,10 +6,8 @@ import math
 import os
 import re
 import time
-from collections.abc import Callable
 from inspect import signature
 from pathlib import Path
-from typing import NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -18,6 +16,7 @@ from numpy.typing import ArrayLike
 import spectral_moments as sm
 
 from ..checks import ArgumentError, check_count, check_numbers, check_options, printable
+from ..results import describe_data
 
 DATA_OPTIONS = ("center", "groups", "column_groups", "population", "noise", "trials")
 LARGEST = 2**25  # entries of a matrix whose random parts are estimated
@@ -55,41 +54,32 @@ def draw_svg(result, title: str) -> str:
     return svg.replace(INK, "currentColor")
 
 
-class Part(NamedTuple):
-    "A section of the page."
-
-    title: str
-    text: str  # what is shown
-    make: Callable  # returns a result of the library, or the rows of a table
-    costly: bool = False  # left out when the time is over
-
-
-def render_part(part: Part, end: float) -> dict:
-    "Return figure and table of a section, or the reason why it is missing."
-    shown = dict(title=part.title, text=part.text)
+def make_part(title: str, text: str, make, end: float) -> dict:
+    "Return a section: figure and table of a result, or the reason why it is missing."
     try:
-        if part.costly and time.monotonic() > end:
+        if time.monotonic() > end:
             raise RuntimeError("the time is over; pass more seconds")
-        result = part.make()
-        if isinstance(result, list):
-            return shown | dict(rows=result)
-        return shown | dict(table=result._repr_html_(), figure=draw_svg(result, part.title))
+        result = make()
+        rows = result if isinstance(result, list) else [*result._rows()]
+        figure = draw_svg(result, title) if hasattr(result, "plot") else ""
+        return dict(title=title, text=text, rows=rows, figure=figure)
     except (ValueError, TypeError, RuntimeError, ArithmeticError) as error:
         reason = printable(" ".join(str(error).split()))
-        return shown | dict(text=f"Left out: {reason}.")
+        return dict(title=title, text=f"Left out: {reason}.")
 
 
-def more_data(est) -> list[dict]:
+def more_data(est) -> list[list]:
     "Return the expected standard error of the dimension with four times as much data."
     P, Q = est.shape[1:]
-    sizes = {
+    dimension, rows = est.dimension(), [["", "expected standard error"]]
+    for name, size in {
         "as it is": (P, Q),
         "four times as many inputs": (4 * P, Q),
         "four times as many features": (P, 4 * Q),
         "four times as many of both": (4 * P, 4 * Q),
-    }
-    expected = {k: est.dimension().expected_stderr(*x).expected for k, x in sizes.items()}
-    return [{"": name, "standard error": f"{x:.3g}"} for name, x in expected.items()]
+    }.items():
+        rows.append([name, f"{dimension.expected_stderr(*size):.3g}"])
+    return rows
 
 
 def dimension_of_parts(est, phi, options: dict):
@@ -101,56 +91,54 @@ def dimension_of_parts(est, phi, options: dict):
     return sm.dimension_by_size(phi, n_draws=n_draws, **options)
 
 
-def parts_of(name: str, est, phi, options: dict) -> list[Part]:
-    "Return the sections about one recording; `phi` is None if only the estimate is known."
-    parts = [
-        Part(
-            f"Moments{name}",
+def cheap_parts(est) -> dict:
+    "Return what follows from the moments of one recording: title -> (text, function)."
+    return {
+        "Moments": (
             "m(n) is the sum of the n-th powers of the eigenvalues. Bars: 95% intervals.",
             lambda: est,
         ),
-        Part(
-            f"What more data would give{name}",
-            "Expected standard error of the dimension.",
+        "What more data would give": (
+            "How much shorter the error of the dimension would become.",
             lambda: more_data(est),
         ),
-        Part(
-            f"Spectrum{name}",
+        "Spectrum": (
             "Points: the smoothest spectrum with these moments. Shaded: all that fit.",
             lambda: sm.feasible(est),
         ),
-        Part(
-            f"Power law{name}",
+        "Power law": (
             "Do the eigenvalues fall like a power of their rank?",
             lambda: sm.power_law(est),
         ),
-    ]
-    if phi is not None and est.shape[0] > 1:
-        text = "Moments and dimension of the differences between repeats."
-        make = lambda: sm.noise.noise_moments(phi, **options)
-        parts.append(Part(f"Noise{name}", text, make, costly=True))
-    if phi is not None:
-        text = "Random parts of the matrix; an unbiased estimate is level."
-        make = lambda: dimension_of_parts(est, phi, options)
-        parts.append(Part(f"Dimension of parts{name}", text, make, costly=True))
+    }
+
+
+def costly_parts(est, phi, options: dict) -> dict:
+    "Return what needs the recording itself: title -> (text, function)."
+    parts = {
+        "Dimension of parts": (
+            "Random parts of the matrix; an unbiased estimate is level.",
+            lambda: dimension_of_parts(est, phi, options),
+        )
+    }
+    if est.shape[0] > 1:
+        parts["Noise"] = (
+            "Moments and dimension of the differences between repeats.",
+            lambda: sm.noise.noise_moments(phi, **options),
+        )
     return parts
 
 
-def parts_together(estimates: dict, recordings: dict, paired, options: dict) -> list[Part]:
-    "Return the sections that compare several recordings."
+def comparisons(estimates: dict, recordings: dict, paired, options: dict) -> tuple:
+    "Return the cheap and the costly parts about several recordings."
     how = f"paired by {paired}" if paired else "taken as independent"
-    parts = [
-        Part(
-            "Do the dimensions differ?",
-            f"All pairs, {how}; p corrected by Holm's rule. Bars: 95% intervals.",
-            lambda: sm.compare(estimates, "dimension", paired=paired),
-        )
-    ]
+    text = f"All pairs, {how}; p corrected by Holm's rule. Bars: 95% intervals."
+    compare = lambda: sm.compare(estimates, "dimension", paired=paired)
+    cheap, costly = {"Do the dimensions differ?": (text, compare)}, {}
     if paired == "inputs" and len(recordings) == len(estimates):
         text = "1: the same geometry up to rotation and scale; 0: unrelated."
-        make = lambda: sm.alignments(recordings, **options)
-        parts.append(Part("Alignment", text, make, costly=True))
-    return parts
+        costly["Alignment"] = (text, lambda: sm.alignments(recordings, **options))
+    return cheap, costly
 
 
 def caveats(estimates: dict) -> list[str]:
@@ -187,18 +175,22 @@ def report(
     recordings = {k: x for k, x in named.items() if not isinstance(x, sm.Estimate)}
     estimates = named | {k: sm.estimate(x, n_max, **options) for k, x in recordings.items()}
     about = {k: x for k, x in options.items() if k in DATA_OPTIONS}
-    parts = parts_together(estimates, recordings, paired, about) if len(named) > 1 else []
+    cheap, costly = {}, {}
+    if len(named) > 1:
+        cheap, costly = comparisons(estimates, recordings, paired, about)
     for name, est in estimates.items():
         of = f" of {name}" if len(named) > 1 else ""
-        parts += parts_of(of, est, recordings.get(name), about)
-    parts.sort(key=lambda part: part.costly)  # what costs nothing comes first
-    if title is None:
-        title = next(iter(named)) if len(named) == 1 else "Report"
+        cheap |= {f"{k}{of}": x for k, x in cheap_parts(est).items()}
+        if name in recordings:
+            found = costly_parts(est, recordings[name], about)
+            costly |= {f"{k}{of}": x for k, x in found.items()}
+    parts = [make_part(k, *x, math.inf) for k, x in cheap.items()]
+    parts += [make_part(k, *x, end) for k, x in costly.items()]
     html = fill_template(
-        title=printable(title),
+        title=printable(title or (next(iter(named)) if len(named) == 1 else "Report")),
         estimates=estimates,
         caveats=caveats(estimates),
-        parts=[render_part(part, end) for part in parts],
+        parts=parts,
     )
     Path(path).write_text(html, encoding="utf-8")
     return Path(path)
@@ -214,4 +206,5 @@ def fill_template(estimates: dict, **values) -> str:
     template = Path(__file__).with_name("report_template.html").read_text("utf-8")
     data = json.dumps({name: est.to_dict() for name, est in estimates.items()})
     values |= dict(estimates=estimates, data=quote(data), citation=CITATION)
+    values["describe_data"] = describe_data
     return Environment(autoescape=True).from_string(template).render(values)
