@@ -7,7 +7,7 @@ __all__ = ['SCHEMA', 'power_words', 'derive', 'dimension', 'moments_stderr', 'pl
            'methods_sentence', 'Estimate', 'make_estimate', 'from_moments', 'new_axes', 'rank_axes', 'holm',
            'Comparison', 'compare']
 
-# %% ../nbs/inside_results.ipynb #1c03e843
+# %% ../nbs/inside_results.ipynb #0d73cde1
 import itertools
 import math
 import uuid
@@ -24,7 +24,7 @@ from .errors import SCALES, ErrorDistribution, Scale
 from .quantities import EstimateWarning, Quantity, ResultTable, Sampled
 from .quantities import finite_or_none, rename_replicates, warn_all
 
-# %% ../nbs/inside_results.ipynb #fb67e663
+# %% ../nbs/inside_results.ipynb #8ee3caec
 SCHEMA = 4  # of `Estimate.to_dict`
 
 
@@ -70,7 +70,7 @@ def derive(
     uncorrected = float(scale.back(found.uncorrected))
     return Quantity(found.transformed, replicates, scale, uncorrected, **fields)
 
-# %% ../nbs/inside_results.ipynb #467fd509
+# %% ../nbs/inside_results.ipynb #18ab551a
 def dimension(
     self,
     order: int = 2,  # of the Renyi entropy; 2 is the participation ratio
@@ -122,7 +122,7 @@ def _single_trial(estimate, system):
         "Single trial: measurement noise inflates the dimension; pass repeats to remove it."
     )
 
-# %% ../nbs/inside_results.ipynb #8dd8ad23
+# %% ../nbs/inside_results.ipynb #41ba5bce
 def moments_stderr(
     self,
     P: int = None,  # number of inputs; None: as many as now
@@ -156,7 +156,7 @@ def plot_moments(
     ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     return ax
 
-# %% ../nbs/inside_results.ipynb #babb59c4
+# %% ../nbs/inside_results.ipynb #18c5e409
 def describe_data(estimate) -> str:
     "Describe what was measured: 100 inputs x 200 features, mean removed, ..."
     settings, sizes, features = estimate.settings, [], []
@@ -189,7 +189,7 @@ def describe_settings(estimate) -> str:
     used = [text for key, text in used.items() if settings.get(key) is not None]
     return "\n".join([*lines, ", ".join(used)])
 
-# %% ../nbs/inside_results.ipynb #5e92e54b
+# %% ../nbs/inside_results.ipynb #7a069804
 def methods_sentence(self) -> str:
     "Describe what was done and found, for the methods section of a paper."
     last = dict(zip(self.methods, self.orders))
@@ -207,7 +207,7 @@ def methods_sentence(self) -> str:
         text += f" The dimension (participation ratio, m(1)^2/m(2)) is {self.dimension()}."
     return text
 
-# %% ../nbs/inside_results.ipynb #df8babc8
+# %% ../nbs/inside_results.ipynb #d2da9956
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(ResultTable):
     "Spectral moments with their errors."
@@ -345,7 +345,7 @@ class Estimate(ResultTable):
             "notes": list(self.notes),
         }
 
-# %% ../nbs/inside_results.ipynb #8a8d1827
+# %% ../nbs/inside_results.ipynb #55d4633c
 def _rescale(x, exponents):  # same shape as x; NaN beyond the range of doubles
     "Multiply rows of an array by powers of two."
     x = np.asarray(x, dtype=float)
@@ -371,13 +371,12 @@ def _complete_settings(data, settings):
         "population": {kind: int(size) for kind, size in data.finite.items()} or None,
         "noise": noise or None,
         "missing": missing or None,
-        "sampled": None,
         **settings,
         "seed": int(seed) if known else "of a generator",
         "version": __version__,
     }
 
-# %% ../nbs/inside_results.ipynb #c9e808d3
+# %% ../nbs/inside_results.ipynb #4634efcd
 def make_estimate(
     moments,  # `engine.average.Moments` of the matrices divided by powers of two
     data,  # `engine.data.Data`
@@ -387,7 +386,7 @@ def make_estimate(
     ordered: bool = True,  # whether rows come in the order of the measurement
 ) -> Estimate:
     "Make an `Estimate` in the units of the data, with its notes."
-    exponents = {name: 2 * x.exponent for name, x in data.matrices.items()}
+    exponents = {name: 2 * x.scale_exponent for name, x in data.matrices.items()}
     exponents = [sum(exponents[name] for name in word) for word in words]
     values, replicates = _rescale(moments.values, exponents), {}
     for kind, source in moments.replicates.items():
@@ -396,7 +395,7 @@ def make_estimate(
     fields = dict(
         words=list(words), shapes=dict(data.shapes), methods=list(moments.methods)
     )
-    fields["settings"] = _complete_settings(data, settings)
+    fields["settings"] = _complete_settings(data, settings) | {"sampled": moments.sampled}
     scaled = Estimate(moments.values, moments.replicates, **fields)
     result = Estimate(values, replicates, in_range=scaled, call=scaled.call, **fields)
     lost = np.zeros(len(words), dtype=bool) if moments.lost is None else moments.lost
@@ -427,7 +426,7 @@ def from_moments(
     words = power_words(len(values))
     return Estimate(values, replicates, words, {"phi": shape}, ["given"] * len(values))
 
-# %% ../nbs/inside_results.ipynb #2a49efec
+# %% ../nbs/inside_results.ipynb #836bdae0
 def new_axes():
     "Make matplotlib axes, or raise an error that says how to get matplotlib."
     try:
@@ -447,7 +446,7 @@ def rank_axes(ax, values, band=None, **style):
     ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
     return ax
 
-# %% ../nbs/inside_results.ipynb #2a07643a
+# %% ../nbs/inside_results.ipynb #757aae24
 def holm(p) -> np.ndarray:
     "Correct p-values for several tests by Holm's rule; NaN where there is none."
     p = np.asarray(p, dtype=float)
@@ -494,7 +493,7 @@ def _check_paired(quantities, paired):
         problem = f"paired = {paired!r}: the estimates must have the same number of "
         raise ArgumentError("paired", f"{problem}{paired}, with errors; found {sizes}")
 
-# %% ../nbs/inside_results.ipynb #390b5b80
+# %% ../nbs/inside_results.ipynb #d62aaedb
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(ResultTable):
     "Differences and ratios of all pairs of several estimates."
@@ -548,7 +547,7 @@ class Comparison(ResultTable):
         ax.legend()
         return ax
 
-# %% ../nbs/inside_results.ipynb #0e31f7e3
+# %% ../nbs/inside_results.ipynb #c920ef79
 def compare(
     estimates: dict,  # name -> `Estimate`, `Quantity` or matrix
     of: str | Callable = "dimension",  # or "moments", or a function estimate -> `Quantity`
