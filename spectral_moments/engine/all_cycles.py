@@ -7,7 +7,7 @@ __all__ = ['N_EXTENDED', 'FEWEST_CYCLES', 'cycle_options', 'name_matrices', 'cou
            'prepare_matrices', 'term_means', 'combine_terms', 'count_visits', 'deviation_coefficients',
            'sums_through_units', 'unit_deviations', 'word_means']
 
-# %% ../../nbs/inside_all_cycles.ipynb #9868cfac
+# %% ../../nbs/inside_all_cycles.ipynb #d8cf32dd
 import math
 
 import numpy as np
@@ -17,7 +17,7 @@ from .contraction import contract
 from .graphs import CycleOptions, Entry, word_graphs
 from .views import Means, View
 
-# %% ../../nbs/inside_all_cycles.ipynb #bcf13b38
+# %% ../../nbs/inside_all_cycles.ipynb #88fe8381
 N_EXTENDED = 1024  # entries up to which sums are taken in extended precision
 FEWEST_CYCLES = 1e-9  # a smaller fraction of all cycles cannot be told from rounding
 
@@ -39,7 +39,7 @@ def cycle_options(view: View) -> CycleOptions:
         noisy=tuple(s for s, x in factors.items() if x.noise is not None),
     )
 
-# %% ../../nbs/inside_all_cycles.ipynb #10a379de
+# %% ../../nbs/inside_all_cycles.ipynb #98db6494
 def name_matrices(view):  # dict: label -> matrix (P, Q)
     "Name the factors of all systems; those in different places meet in memory."
     matrices = {}
@@ -97,7 +97,7 @@ def prepare_matrices(view, options):  # two dicts: label -> matrix
                 counts[square] = counts[label]
     return {**counts, **matrices}, counts
 
-# %% ../../nbs/inside_all_cycles.ipynb #ce20b933
+# %% ../../nbs/inside_all_cycles.ipynb #80b6fecd
 def term_means(terms, axes):  # (terms, graphs), NaN where there are too few units
     "Return the weights of the sums of graphs in the mean of each pattern."
     weights = np.full(terms.sums.shape, np.nan)
@@ -120,7 +120,7 @@ def combine_terms(
         values = to_numpy(values)
     return values, to_numpy(abs(terms).sum(1))
 
-# %% ../../nbs/inside_all_cycles.ipynb #03ca16b4
+# %% ../../nbs/inside_all_cycles.ipynb #3934aafe
 def count_visits(words, spaces, kind):  # (words, 1)
     "Count how many units of one kind of axis each word visits."
     visits = [sum(kind in ("inputs", spaces[name]) for name in word) for word in words]
@@ -177,7 +177,7 @@ def unit_deviations(
         deviations[kind] = np.where(visits == 0, 0.0, change / rest)
     return deviations
 
-# %% ../../nbs/inside_all_cycles.ipynb #c3b4bbcc
+# %% ../../nbs/inside_all_cycles.ipynb #83d8b461
 def word_means(
     view: View,
     words: tuple,  # of words, tuples of names of systems

@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['LOADED', 'STRIP', 'MAX_STRIP', 'BACKENDS', 'backend', 'namespace', 'to_numpy', 'infinite', 'check_trials',
-           'check_matrix', 'tensor_trials', 'Rows', 'open_trials', 'take_rows', 'row_blocks', 'sum_blocks', 'svd']
+           'check_matrix', 'tensor_trials', 'Rows', 'open_rows', 'open_trials', 'take_rows', 'row_blocks', 'sum_blocks',
+           'svd']
 
-# %% ../../nbs/inside_arrays.ipynb #2e5dbe94
+# %% ../../nbs/inside_arrays.ipynb #609cc182
 import functools
 import math
 import mmap
@@ -22,7 +23,7 @@ STRIP = 2**24  # bytes of float64 in a block of rows
 MAX_STRIP = 2**27  # bytes of float64 in a block of rows of a file with tall chunks
 np.empty(2**25 - 2**16, np.uint8)  # freed at once: glibc then reuses the memory of blocks
 
-# %% ../../nbs/inside_arrays.ipynb #002fcc24
+# %% ../../nbs/inside_arrays.ipynb #9370e870
 def _error(name, problem):
     "Return the error for an argument: what is wrong with it, and the remedy."
     return ArgumentError(name, f"{name} {problem}")
@@ -44,7 +45,7 @@ def backend(
     sliced = all(hasattr(x, name) for name in ("shape", "dtype", "__getitem__"))
     return "file" if sliced and not hasattr(x, "__array__") else "numpy"
 
-# %% ../../nbs/inside_arrays.ipynb #a8b51382
+# %% ../../nbs/inside_arrays.ipynb #195b896e
 class _TorchNames:
     "Offer torch under numpy's names; new arrays are like a given tensor, on its device."
 
@@ -77,7 +78,7 @@ def to_numpy(
         return np.array([to_numpy(part) for part in x], dtype=float)
     return np.asarray(x.detach().cpu() if backend(x) == "torch" else x, dtype=float)
 
-# %% ../../nbs/inside_arrays.ipynb #e5aa790d
+# %% ../../nbs/inside_arrays.ipynb #6fe3a5e1
 def _as_array(x, name):
     "Make a numpy array of whatever dtype, or raise an error that gives the reason."
     kind = f"is a {type(x).__name__}"
@@ -112,7 +113,7 @@ def _filled(x):
         return [_filled(part) for part in x]
     return x
 
-# %% ../../nbs/inside_arrays.ipynb #2813e459
+# %% ../../nbs/inside_arrays.ipynb #f0241ca7
 def _frame_array(x, name):
     "Load the columns of a frame, all of which must be numbers, or all truth values."
     columns = {}
@@ -140,7 +141,7 @@ def _tensor_array(x, name):
     x = x.detach().resolve_conj().resolve_neg()
     return (x.double() if x.is_floating_point() else x).numpy()
 
-# %% ../../nbs/inside_arrays.ipynb #e832f686
+# %% ../../nbs/inside_arrays.ipynb #a0251162
 def _check_kind(shape, dtype, name):
     "Refuse anything but real numbers (P, Q) or (T, P, Q)."
     if len(shape) not in (2, 3):
@@ -168,7 +169,7 @@ def _as_doubles(x, name):
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused
         return np.ascontiguousarray(x, dtype=float)
 
-# %% ../../nbs/inside_arrays.ipynb #9f3ae6f7
+# %% ../../nbs/inside_arrays.ipynb #39042b90
 def infinite(name: str) -> ArgumentError:
     "Return the error for infinite entries of the argument `name`."
     reason = "has infinite entries, or entries too large for float64"
@@ -221,7 +222,7 @@ def tensor_trials(
         check_trials(phi.detach().cpu() if dense else phi, name=name, missing=True)
     return phi.double().reshape(-1, *phi.shape[-2:])
 
-# %% ../../nbs/inside_arrays.ipynb #a1a7578e
+# %% ../../nbs/inside_arrays.ipynb #d5d46e3a
 class Rows:
     "Hold an array (P, Q) or (T, P, Q) whose rows are read when they are asked for."
 
@@ -247,7 +248,7 @@ class Rows:
             if step == 1:
                 return self.read(slice(first, max(first, stop)))
             rows = np.arange(first, stop, step)
-        numbers = np.asarray(rows)
+        numbers = np.atleast_1d(rows)
         order = np.argsort(numbers)
         block = np.empty((*self.shape[:-2], len(order), self.shape[-1]), self.dtype)
         height = _block_height(self)
@@ -269,7 +270,7 @@ def _block_height(trials):
         chunk = trials.chunk
     return max(height // chunk, 1) * chunk
 
-# %% ../../nbs/inside_arrays.ipynb #077d5fa5
+# %% ../../nbs/inside_arrays.ipynb #ef5a65c4
 def _mapped(x, name):
     "Return `x`; refuse a memory map of a file that was shortened since."
     inside = getattr(x, "_mmap", None)
@@ -280,8 +281,11 @@ def _mapped(x, name):
     return x
 
 
-def _open_file(x, name):
-    "Make `Rows` (T, P, Q) of a memory map, a data set of h5py, an array of Zarr."
+def open_rows(
+    x,  # memory map, data set of h5py, array of Zarr, `Rows`: (P, Q) or (T, P, Q)
+    name: str = "phi",  # argument to name in errors
+) -> Rows:  # (T, P, Q)
+    "Read an array by rows, each time from where it is stored."
     chunks = getattr(x, "chunks", None)
     chunk = chunks[-2] if chunks else getattr(x, "chunk", 1)
     if isinstance(x, np.ndarray) and not x.flags.c_contiguous:
@@ -297,7 +301,7 @@ def _open_file(x, name):
 
     return Rows((1, *x.shape)[-3:], x.dtype, read, chunk, name)
 
-# %% ../../nbs/inside_arrays.ipynb #0cf0b3db
+# %% ../../nbs/inside_arrays.ipynb #d4e610dc
 def _open_dask(x, name):
     "Return trials (T, P, Q) in chunks of whole rows, each validated when it is computed."
     if not hasattr(x, "map_blocks"):
@@ -318,7 +322,7 @@ def _check_chunk(chunk, name):
         return chunk
     return check_trials(chunk, name=name, missing=None).reshape(chunk.shape)
 
-# %% ../../nbs/inside_arrays.ipynb #322ce8ca
+# %% ../../nbs/inside_arrays.ipynb #588ac99b
 def open_trials(
     phi,  # real numbers, (P, Q) or (T, P, Q): array, tensor, frame, file, Dask array
     name: str = "phi",  # argument to name in errors
@@ -333,7 +337,7 @@ def open_trials(
         _check_kind(phi.shape, phi.dtype, name)
     if kind == "numpy" or 8 * math.prod(phi.shape) <= LOADED:
         return check_trials(phi, name=name, missing=True)
-    return _open_file(phi, name) if kind == "file" else phi
+    return open_rows(phi, name) if kind == "file" else phi
 
 
 def take_rows(
@@ -361,7 +365,7 @@ def row_blocks(
         edges = [*range(0, trials.shape[1], _block_height(trials)), trials.shape[1]]
     return [slice(first, stop) for first, stop in zip(edges, edges[1:])]
 
-# %% ../../nbs/inside_arrays.ipynb #8fa09017
+# %% ../../nbs/inside_arrays.ipynb #fa03287f
 def sum_blocks(
     function,  # of (number of the block, its rows (T, n, Q) of each array)
     arrays: list,  # as returned by `open_trials`, with the same rows
@@ -403,7 +407,7 @@ def _sum_by_dask(function, arrays, blocks, combine, advance):
     advance(sum(waiting.values()))  # a cluster does not report single tasks
     return total
 
-# %% ../../nbs/inside_arrays.ipynb #786b4d07
+# %% ../../nbs/inside_arrays.ipynb #e6521cca
 def svd(
     x: np.ndarray,  # matrix
     vectors: bool = True,  # whether to return U, S, V' or the singular values only

@@ -6,7 +6,7 @@
 __all__ = ['SHORT', 'LONG', 'PASS', 'AVOID', 'BLOCK', 'Step', 'Ref', 'Steps', 'Network', 'Plan', 'make_plan', 'run_forward',
            'run_backward', 'GivenArrays', 'GraphSums', 'contract']
 
-# %% ../../nbs/inside_contraction.ipynb #9a1be8a1
+# %% ../../nbs/inside_contraction.ipynb #8fdb60f1
 import math
 from collections import Counter, defaultdict
 from functools import lru_cache, partial
@@ -17,7 +17,7 @@ import numpy as np
 from .arrays import namespace
 from .graphs import SameGroup, edge_kinds
 
-# %% ../../nbs/inside_contraction.ipynb #7552eb1f
+# %% ../../nbs/inside_contraction.ipynb #dc556cb6
 class Step(NamedTuple):
     "One array of a plan: given, or computed from earlier ones."
 
@@ -45,7 +45,7 @@ class Ref(NamedTuple):
         "Look up the array."
         return values[self.step].T if self.transposed else values[self.step]
 
-# %% ../../nbs/inside_contraction.ipynb #8bc191c6
+# %% ../../nbs/inside_contraction.ipynb #8b98f088
 SHORT, LONG = 300.0, 600.0  # nominal lengths of the two sides
 PASS = 20  # cost of an element-wise operation, in multiply-adds
 AVOID = 1e6  # factor on the cost of matrices with two long sides
@@ -107,7 +107,7 @@ class Steps:
             )
         return Ref(self._numbers[key])
 
-# %% ../../nbs/inside_contraction.ipynb #581019f9
+# %% ../../nbs/inside_contraction.ipynb #bf9286f7
 def _multiply(steps, refs):
     "Multiply arrays element by element."
     refs = sorted(refs)
@@ -145,7 +145,7 @@ def _sum_all(steps, refs):
     transposes = [steps.transpose(ref) for ref in factors]
     return steps.add("sum_all", tuple(min(sorted(factors), sorted(transposes))), ())
 
-# %% ../../nbs/inside_contraction.ipynb #4c57ef79
+# %% ../../nbs/inside_contraction.ipynb #d312ff96
 class Network:
     "Hold what is left of a graph whose vertices are being summed out."
 
@@ -205,7 +205,7 @@ class Network:
             self.link(*neighbours, ref)
         return ref
 
-# %% ../../nbs/inside_contraction.ipynb #0d9414a3
+# %% ../../nbs/inside_contraction.ipynb #41caf182
 def _needed(steps, refs, known=frozenset()):
     "Return the numbers of all steps below `refs` that are not `known`."
     needed, todo = set(), [ref.step for ref in refs]
@@ -236,7 +236,7 @@ def _reduce(steps, graph, known, weighted, block=None):
         known |= _needed(steps, [network.sum_out(v)], known)
     return _multiply(steps, network.factors)
 
-# %% ../../nbs/inside_contraction.ipynb #c0a30385
+# %% ../../nbs/inside_contraction.ipynb #2cdc671a
 def _cheapest(steps, graph, known, weighted):
     "Refer to the sum of a graph at the lowest cost, over blocks if it needs them."
     ref = _reduce(steps, graph, known, weighted)
@@ -255,7 +255,7 @@ def _cheapest(steps, graph, known, weighted):
         raise NotImplementedError(f"no rule sums the graph {graph}")
     return min(choices)[1]
 
-# %% ../../nbs/inside_contraction.ipynb #9a6e8f57
+# %% ../../nbs/inside_contraction.ipynb #182f3dde
 class Plan(NamedTuple):
     "How to sum several graphs."
 
@@ -305,7 +305,7 @@ def _last_uses(steps, order, block, outputs):
         unused[last[number]].append(number)
     return [(number, tuple(unused[number])) for number in inside]
 
-# %% ../../nbs/inside_contraction.ipynb #74938ed5
+# %% ../../nbs/inside_contraction.ipynb #cad33762
 def _compute(operation, a, b=None, w=None):
     "Carry out an operation."
     if operation == "matmul":
@@ -334,7 +334,7 @@ def run_forward(
         for other in () if keep else unused:
             del values[other]
 
-# %% ../../nbs/inside_contraction.ipynb #7f9fbf14
+# %% ../../nbs/inside_contraction.ipynb #f04aaeb6
 def _adjoint(operation, g, a, b=None, w=None):
     "Return the derivatives by the operands from that by the result, `g`."
     if operation == "sum_columns":
@@ -364,7 +364,7 @@ def _diagonal_forms(g, a, width=64):
         np.matmul(rows[:, k:], lower[k:, k : k + width], out=half[:, k : k + width])
     return np.einsum("ij,ij->i", half, rows)
 
-# %% ../../nbs/inside_contraction.ipynb #95448fb0
+# %% ../../nbs/inside_contraction.ipynb #b4168876
 def _symmetric_data(g, y, a, w=None):
     "For Y = A diag(w) A' with data A: derivative by `w`; sums of A and its derivative."
     product, columns = g * y, _diagonal_forms(g, a)
@@ -387,7 +387,7 @@ def _add(totals, key, x):
     "Add to what is stored under a key."
     totals[key] = totals[key] + x if key in totals else x
 
-# %% ../../nbs/inside_contraction.ipynb #e75378b5
+# %% ../../nbs/inside_contraction.ipynb #51d9b80e
 def _matmul_adjoint(steps, step, values, g, y):
     "Return operands and derivatives by them; a data matrix and its two sums, or None."
     left, right, *weight = step.operands
@@ -437,7 +437,7 @@ def run_backward(
                 _add(sums, kind, steps[data.step].degree * x)
     return sums
 
-# %% ../../nbs/inside_contraction.ipynb #03abe42b
+# %% ../../nbs/inside_contraction.ipynb #db82db66
 class GivenArrays:
     "Provide the arrays that a plan is given: matrices, masks, group means, weights."
 
@@ -467,17 +467,9 @@ class GivenArrays:
         groups = self.groups[label if isinstance(label, str) else label.kind]
         if isinstance(label, SameGroup):
             return self.xp.asarray(1.0 * (groups[:, None] == groups))
-        weights = 1.0 / np.bincount(groups)
-        if isinstance(label, str):
-            return self.xp.asarray(weights[groups])
-        member = 1.0 * (groups[:, None] == np.arange(len(weights)))
-        member, mean = self.xp.asarray(member), self.xp.asarray(member * weights)
-        product = math.prod(map(self.whole, label.labels))
-        if label.kind == "inputs":
-            return member @ (mean.T @ product)
-        return (product @ mean) @ member.T
+        return self.xp.asarray((1.0 / np.bincount(groups))[groups])
 
-# %% ../../nbs/inside_contraction.ipynb #690f8092
+# %% ../../nbs/inside_contraction.ipynb #e39c4e84
 class GraphSums(NamedTuple):
     "Hold the sums of graphs, and contributions to weighted sums of them."
 
@@ -506,7 +498,7 @@ def _seed(plan, weights, block):
             seeds[number] += float(weight)
     return dict(seeds)
 
-# %% ../../nbs/inside_contraction.ipynb #fe8a89cf
+# %% ../../nbs/inside_contraction.ipynb #8c7bddfb
 def contract(
     graphs: tuple,  # of tuples of edges; their vertices range freely over rows and columns
     matrices: dict,  # label -> array or tensor (P, Q)
