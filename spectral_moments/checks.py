@@ -186,32 +186,33 @@ def printable(text: str) -> str:
 def progress_lines(total: int | None, unit: str, seconds: float):
     "Log every few seconds what is done and how long the rest will take."
     started, finished = time.monotonic(), threading.Event()
-    counter = SimpleNamespace(done=0)
+    bar = SimpleNamespace(total=total, done=0)
 
     def update(number=1):
-        counter.done += number
+        bar.done += number
 
     def log():
         while not finished.wait(seconds):
             passed = time.monotonic() - started
-            line = f"{counter.done} {unit}s in {passed:.0f} s"
-            if total and counter.done:
-                rest = passed * max(total / counter.done - 1, 0)
-                line += f", {total} in all: about {rest:.0f} s to go"
+            line = f"{bar.done} {unit}s in {passed:.0f} s"
+            if bar.total and bar.done:
+                rest = passed * max(bar.total / bar.done - 1, 0)
+                line += f", {bar.total} in all: about {rest:.0f} s to go"
             logging.getLogger("spectral_moments").warning(line)
 
+    bar.update = update
     thread = threading.Thread(target=log, daemon=True)
     thread.start()
     try:
-        yield SimpleNamespace(update=update)
+        yield bar
     finally:
         finished.set()
         thread.join()
 
 
 def progress_bar(progress: bool, total: int | None, unit: str = "draw"):
-    """Return a context whose `update(number)` counts what is done: a tqdm bar, or lines of
-    the log where there is no terminal; without `progress` one line every 15 seconds."""
+    """Return a context whose `update(number)` counts what is done, of `total`: a tqdm bar,
+    or lines of the log where there is no terminal; without `progress` every 15 seconds."""
     terminal = sys.stderr is not None and sys.stderr.isatty()
     if not progress or not (terminal or "ipykernel" in sys.modules):
         return progress_lines(total, unit, 5.0 if progress else 15.0)

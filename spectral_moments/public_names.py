@@ -9,6 +9,7 @@ from pathlib import Path
 RENAMED = {  # 0.3 -> 1.0; these still work, with a DeprecationWarning
     "load_matrix": "load",
     "load_recording": "load",
+    "row_batches": "io.files.row_batches",
     "dimension_sweep": "dimension_by_size",
     "spectral_bounds": "function_bounds",
     "Watch": "watch",
@@ -30,7 +31,7 @@ REMOVED = {  # 0.3 -> what to do instead
     "sketched": "sm.estimate takes random blocks of rows where a matrix is large",
     "compare_estimators EstimatorTable": "see studies/comparison.py in the repository",
     "from_xarray from_anndata": "pass array.to_numpy() and groups=, as in the recipes",
-    "row_batches shards": "sm.estimate and sm.load take a list of files",
+    "shards": "use sm.load, which takes a list of files",
     "shape_bounds ShapeBounds": "use sm.alignment, or est.derive for a function of moments",
     "cross_moments": "use sm.alignment, or sm.estimation.estimate_words for single words",
     "AlignmentStream": "use sm.alignments of a sample of rows",

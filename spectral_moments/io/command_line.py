@@ -26,6 +26,7 @@ NO_ANSWER = 4  # exit code if the data do not determine the dimension
 EXIT_CODES = f"""exit codes: 0 done; 1 the answer could not be written; 2 the data or options
 cannot be used; 3 a fault of the program; {NO_ANSWER} the data do not determine the dimension
 (estimate --dimension); 130 interrupted"""
+READING = ("key", "header", "index")  # options of `load`
 LABELS = ("groups", "column_groups")  # read from files
 PYTHON_ONLY = ("phi", "given", "systems", "estimates", "path", "stderr", "among", "options")
 SHORT = {"random_state": "--seed", "n_jobs": "--jobs", "n_permutations": "--permutations"}
@@ -50,16 +51,18 @@ def read_value(text):
 def add_options(parser, function, without=()):
     "Add a flag for each keyword: type and default of the signature, help of its comment."
     notes = signature_notes(function)
-    for name, parameter in signature(function).parameters.items():
+    for name in signature(function).parameters:
         if name in PYTHON_ONLY or name in without:
             continue
         note = notes.get(name, Note())
         about = dict(dest=name, help=note.comment.replace("%", "%%"), default=None)
-        if isinstance(parameter.default, bool):
+        if note.kind.split(" ")[0] == "bool" and "str" not in note.kind:
             about["action"] = argparse.BooleanOptionalAction
         elif name in LABELS:
             about |= dict(nargs="+", metavar="FILE")
-            about["help"] += "; from a text file with a label in each line, or .npy"
+            about["help"] += (
+                "; from a text file with a label in each line, .npy, or FILE:KEY"
+            )
         elif note.kind == "int":
             about |= dict(type=int, metavar="N")
         else:
@@ -83,7 +86,7 @@ def make_parser() -> argparse.ArgumentParser:
         one = commands.add_parser(name, help=text, description=text, epilog=EXIT_CODES)
         about = "a matrix, inputs x features; several: one system each (estimate: --shards)"
         one.add_argument("files", nargs="+", metavar="FILE", help=about)
-        one.add_argument("--key", help="name of the array in a file that holds several")
+        add_options(one, sm.load)
         add_options(one, function)
         if name != "estimate":
             add_options(one, sm.estimate, without=signature(function).parameters)
@@ -99,16 +102,19 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def read_labels(path):
-    "Return the labels in a file: a .npy array, or one in each line."
+    "Return the labels in a file: one in each line, a .npy array, or FILE:KEY."
+    file, _, key = path.rpartition(":")
+    if len(file) > 1:
+        return np.ravel(sm.load(file, key))
     if path.endswith(".npy"):
-        return np.load(path, allow_pickle=False).reshape(-1)
+        return np.ravel(sm.load(path))
     lines = Path(path).read_text(encoding="utf-8-sig").splitlines()
     return np.array([line.strip() for line in lines if line.strip()])
 
 
 def library_options(args, names):
     "Return the options of the library that were given, labels read from their files."
-    own = ("command", "files", "key", "output", "json", "shards", "dimension")
+    own = ("command", "files", "output", "json", "shards", "dimension", *READING)
     given = {k: x for k, x in vars(args).items() if k not in own and x is not None}
     for name in {*LABELS} & {*given}:
         labels = [read_labels(path) for path in given[name]]
@@ -122,9 +128,10 @@ def run(args):
     if len({*names}) < len(names):
         names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
     options = library_options(args, names)
+    reading = {name: getattr(args, name) for name in READING}
     if args.command == "estimate" and args.shards:
-        return sm.estimate(sm.load(args.files, args.key), **options)
-    matrices = {name: sm.load(path, args.key) for name, path in zip(names, args.files)}
+        return sm.estimate(sm.load(args.files, **reading), **options)
+    matrices = {name: sm.load(path, **reading) for name, path in zip(names, args.files)}
     if args.command == "report":
         return sm.report(matrices, args.output or "report.html", **options)
     if args.command != "estimate":

@@ -41,19 +41,12 @@ def load(
     """
     if isinstance(path, (list, tuple)):
         return _join([load(part, key, header=header, index=index) for part in path])
-    ending = _ending(path)
     with _naming(path):
-        if ending in TABLES:
+        if _ending(path) in TABLES:
             return np.concatenate(list(_table_batches(path, 2**14, key, header, index)))
-        if header is not None or index is not None:
-            raise ArgumentError("index", "is no table; leave out header= and index=")
-        if ending == ".npy":
-            if key is not None:
-                raise ArgumentError("key", "holds one array without a name; leave out key=")
-            return np.load(path, mmap_mode="r", allow_pickle=False)
-        array = _pick(READERS[ending](path), key)
+        array = _open(path, key, header, index)
         large = len(array.shape) in (2, 3) and 8 * math.prod(array.shape) > LOADED
-        return array if large else np.asarray(array[...])
+        return array if large else np.array(array[...])
 
 
 def row_batches(
@@ -67,15 +60,25 @@ def row_batches(
     "Read the rows of a file, one batch at a time, in the memory of one batch."
     rows = check_count(rows, "rows")
     for part in path if isinstance(path, (list, tuple)) else [path]:
-        if _ending(part) in TABLES:
-            with _naming(part):
+        with _naming(part):
+            if _ending(part) in TABLES:
                 yield from _table_batches(part, rows, key, header, index)
-            continue
-        array = load(part, key, header=header, index=index)
-        source = open_rows(array, "path")
-        for start in range(0, source.shape[1], rows):
-            block = source[start : start + rows]
-            yield block if len(array.shape) == 3 else block[0]
+                continue
+            array = _open(part, key, header, index)
+            source = open_rows(array, "path")
+            for start in range(0, source.shape[1], rows):
+                block = source[start : start + rows]
+                yield block if len(array.shape) == 3 else block[0]
+
+
+def _open(path, key, header, index):
+    "Return an array of a file that is no table, not loaded if that is possible."
+    if header is not None or index is not None:
+        raise ArgumentError("index", "is no table; leave out header= and index=")
+    arrays = READERS[_ending(path)](path)
+    if "" in arrays and key is not None:
+        raise ArgumentError("key", "holds one array without a name; leave out key=")
+    return _pick(arrays, key)
 
 
 def _join(parts):
@@ -109,17 +112,16 @@ def _ending(path):
     "Return the ending of a name, or refuse what cannot be read."
     if not isinstance(path, (str, os.PathLike)):
         raise ArgumentError("path", "path must be the name of a file, or a list of names")
-    name, ending = printable(str(path)[:200]), Path(path).suffix.lower()
+    ending = Path(path).suffix.lower()
     if ending in OTHERS:
-        line = OTHERS[ending]
-        raise ArgumentError("path", f"{name}: not read here; pass phi = {line}")
-    if ending not in (".npy", *TABLES, *READERS):
-        known = " ".join([".npy", *TABLES, *READERS])
-        raise ArgumentError("path", f"{name}: unknown ending; use one of {known}")
+        raise ArgumentError("path", f"not read here; pass phi = {OTHERS[ending]}")
+    if ending not in TABLES and ending not in READERS:
+        known = " ".join([*READERS, *TABLES])
+        raise ArgumentError("path", f"unknown ending; use one of {known}")
     if not Path(path).exists():
-        raise FileNotFoundError(f"{name}: no such file")
+        raise FileNotFoundError("no such file")
     if not Path(path).is_file() and ending != ".zarr":
-        raise ArgumentError("path", f"{name}: is not a regular file")
+        raise ArgumentError("path", "is not a regular file")
     return ending
 
 
@@ -131,8 +133,10 @@ def _naming(path):
         yield
     except ArgumentError as error:
         raise ArgumentError(error.argument, f"{name}: {printable(str(error))}") from None
-    except (ImportError, MemoryError) as error:
-        raise type(error)(f"{name}: {error or 'needs more memory than there is'}") from None
+    except (ImportError, FileNotFoundError) as error:
+        raise type(error)(f"{name}: {error}") from None
+    except MemoryError:
+        raise MemoryError(f"{name}: needs more memory than there is") from None
     except Exception as error:
         reason = " ".join(printable(str(error)).split()) or type(error).__name__
         raise ValueError(f"{name}: cannot be read ({reason})") from None
@@ -205,13 +209,11 @@ def _frames(path, rows, header):
             yield batch.to_pandas()
         return
     options = dict(sep=separator, skipinitialspace=True, encoding="utf-8-sig")
-    options |= dict(float_precision="round_trip")
     if header is None:
         first = pandas.read_csv(path, header=None, nrows=1, dtype=str, **options)
         header = _is_header(first.iloc[0].fillna("").tolist())
-    with pandas.read_csv(
-        path, header=0 if header else None, chunksize=rows, **options
-    ) as frames:
+    options |= dict(header=0 if header else None, chunksize=rows)
+    with pandas.read_csv(path, **options) as frames:
         yield from frames
 
 
@@ -224,6 +226,11 @@ def _is_header(fields):
     numbers = [re.fullmatch(r"[-+.\d]+(e[-+]?\d+)?|[-+]?inf", x.lower()) for x in fields]
     after_index = not numbers[0] and fields[1:] == counting[:-1]
     return after_index or (any(fields) and not any(numbers))
+
+
+def _npy(path):
+    "Return the array of a file of numpy, mapped."
+    return {"": np.load(path, mmap_mode="r", allow_pickle=False)}
 
 
 def _npz(path):
@@ -275,11 +282,5 @@ def _zarr(path):
     return {"": found} if hasattr(found, "shape") else dict(found.arrays())
 
 
-READERS = {
-    ".npz": _npz,
-    ".mat": _mat,
-    ".h5": _h5,
-    ".hdf5": _h5,
-    ".nwb": _h5,
-    ".zarr": _zarr,
-}
+READERS = {".npy": _npy, ".npz": _npz, ".mat": _mat, ".h5": _h5, ".hdf5": _h5}
+READERS |= {".nwb": _h5, ".zarr": _zarr}
