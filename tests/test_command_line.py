@@ -15,6 +15,7 @@ from spectral_moments.io import command_line
 from spectral_moments.io.command_line import main, make_parser, read_value
 
 PHI = sm.Linear(3).sample(20, 25, random_state=1)
+MORE = sm.Linear(5).sample(60, 80, random_state=1)
 LABELS = np.repeat(np.arange(10), 2)
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -24,10 +25,11 @@ def desk(tmp_path, monkeypatch):
     "Every test works in a folder of its own, with a few small files."
     monkeypatch.chdir(tmp_path)
     np.save("phi.npy", PHI)
+    np.save("more.npy", MORE)
     np.save("other.npy", PHI[:, :20] + 0.1)
     np.save("trials.npy", np.stack([PHI, PHI + 0.1]))
     np.save("labels.npy", LABELS)
-    np.savez("two.npz", a=PHI, b=PHI[::2])
+    np.savez("two.npz", a=PHI, b=PHI[::2], movie=LABELS)
     Path("labels.txt").write_text("".join(f"movie {x}\n" for x in LABELS))
     Path("five.txt").write_text("1\n2\n3\n4\n5\n" * 5)
 
@@ -76,6 +78,7 @@ def test_values():
         "all": "all",
         "none": None,
         "inf": None,
+        "True": True,
         "poisson": "poisson",
         "binomial:40": ("binomial", 40),
         "binomial:x": "binomial:x",
@@ -88,6 +91,7 @@ FLAGS = {  # of the command: options of the library
     "--population 40": dict(population=40),
     "--groups labels.npy": dict(groups=LABELS),
     "--groups labels.txt": dict(groups=LABELS),
+    "--groups two.npz:movie": dict(groups=LABELS),
     "--column-groups five.txt": dict(column_groups=[1, 2, 3, 4, 5] * 5),
     "--noise 0.01": dict(noise=0.01),
     "--method increasing --seed 2": dict(method="increasing", random_state=2),
@@ -129,24 +133,24 @@ def test_several_files(capsys):
 
 
 def test_dimension(capsys):
-    expected = sm.estimate(PHI, 2).dimension()
-    assert run(capsys, "estimate", "phi.npy", "--dimension") == f"{expected}\n"
-    found = answer(capsys, "estimate", "phi.npy", "--dimension")
+    expected = sm.estimate(MORE, 2).dimension()
+    assert run(capsys, "estimate", "more.npy", "--dimension") == f"{expected!s}\n"
+    found = answer(capsys, "estimate", "more.npy", "--dimension")
     assert found["value"] == pytest.approx(expected.value, rel=1e-12)
 
 
 def test_a_dimension_that_the_data_do_not_determine(capsys):
     "Independent noise of mean zero: m(2) is not distinguishable from zero."
     np.save("noise.npy", np.random.default_rng(7).standard_normal((30, 40)))
-    run(capsys, "estimate", "noise.npy", "--dimension", code=command_line.NO_ANSWER)
-    run(capsys, "estimate", "noise.npy")
     np.save("constant.npy", np.ones((30, 40)))
-    text = run(capsys, "estimate", "constant.npy", "--dimension", code=4)
-    assert "constant" in text.lower()
+    for name, note in {"noise": "m(2) is not distinguish", "constant": "equal"}.items():
+        text = run(capsys, "estimate", f"{name}.npy", "--dimension", code=4)
+        assert note in text
+        run(capsys, "estimate", f"{name}.npy")
 
 
 def test_notes_are_printed(capsys):
-    np.save("copies.npy", np.concatenate([PHI, PHI[:6]]))
+    np.save("copies.npy", np.concatenate([MORE, MORE[:6]]))
     for extra in ([], ["--dimension"]):
         text = " ".join(run(capsys, "estimate", "copies.npy", *extra).split())
         assert "duplicates" in text

@@ -30,16 +30,17 @@ READING = ("key", "header", "index")  # options of `load`
 LABELS = ("groups", "column_groups")  # read from files
 PYTHON_ONLY = ("phi", "given", "systems", "estimates", "path", "stderr", "among", "options")
 SHORT = {"random_state": "--seed", "n_jobs": "--jobs", "n_permutations": "--permutations"}
+WORDS = {"none": None, "inf": None, "true": True, "false": False}
 PICTURES = (".png", ".pdf", ".svg")
 
 
 def read_value(text):
-    "Return a number, None ('none' or 'inf'), ('binomial', N) of 'binomial:N', or a word."
+    "Return a number, a word of Python, ('binomial', N) of 'binomial:N', or the text."
     name, _, count = text.partition(":")
     if name == "binomial" and count.isdecimal():
         return name, int(count)
-    if text.lower() in ("none", "inf"):
-        return None
+    if text.lower() in WORDS:
+        return WORDS[text.lower()]
     for kind in (int, float):
         try:
             return kind(text)
@@ -59,14 +60,14 @@ def add_options(parser, function, without=()):
         if note.kind.split(" ")[0] == "bool" and "str" not in note.kind:
             about["action"] = argparse.BooleanOptionalAction
         elif name in LABELS:
-            about |= dict(nargs="+", metavar="FILE")
+            about |= dict(action="append", metavar="FILE")
             about["help"] += (
                 "; from a text file with a label in each line, .npy, or FILE:KEY"
             )
-        elif note.kind == "int":
-            about |= dict(type=int, metavar="N")
+        elif note.kind.split(" ")[0] == "str":
+            about |= dict(metavar="TEXT")
         else:
-            about |= dict(type=read_value, metavar="VALUE")
+            about |= dict(type=int if note.kind == "int" else read_value, metavar="VALUE")
         flags = ["--" + name.replace("_", "-")]
         if name in SHORT:
             flags.append(SHORT[name])

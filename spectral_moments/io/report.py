@@ -6,6 +6,7 @@ import math
 import os
 import re
 import time
+from importlib import import_module
 from inspect import signature
 from pathlib import Path
 from urllib.parse import quote
@@ -163,6 +164,12 @@ def report(
     **options,  # others of `estimate`
 ) -> Path:  # the file
     "Write everything about a recording on one page: sm.report(phi, 'report.html')."
+    for package in ("jinja2", "matplotlib"):
+        try:
+            import_module(package)
+        except ImportError:
+            remedy = f"a report needs {package}; pip install 'spectral_moments[report]'"
+            raise ImportError(remedy) from None
     named = given if isinstance(given, dict) else {title or "Recording": given}
     named = {printable(str(name)): x for name, x in named.items()}
     if not named:
@@ -198,11 +205,8 @@ def report(
 
 def fill_template(estimates: dict, **values) -> str:
     "Return the page."
-    try:
-        from jinja2 import Environment
-    except ImportError:
-        remedy = "a report needs jinja2; pip install 'spectral_moments[report]'"
-        raise ImportError(remedy) from None
+    from jinja2 import Environment
+
     template = Path(__file__).with_name("report_template.html").read_text("utf-8")
     data = json.dumps({name: est.to_dict() for name, est in estimates.items()})
     values |= dict(estimates=estimates, data=quote(data), citation=CITATION)
