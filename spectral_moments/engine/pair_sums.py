@@ -4,9 +4,10 @@
 
 # %% auto #0
 __all__ = ['GROUPED_ROWS', 'PairSums', 'Corrections', 'sum_rows', 'word_value', 'row_terms', 'row_deviations',
-           'column_deviations', 'has_whole_groups', 'add_sums', 'pair_means']
+           'column_deviations', 'whole_groups', 'stack_columns', 'stack_rows', 'PairReader', 'make_reader', 'add_sums',
+           'pair_means', 'pair_moments']
 
-# %% ../../nbs/inside_pair_sums.ipynb #5c48ca92
+# %% ../../nbs/inside_pair_sums.ipynb #df8e5a92
 import math
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from .data import scale_by_power
 from .views import trial_splits
 from ..errors import Replicates
 
-# %% ../../nbs/inside_pair_sums.ipynb #ff537b2e
+# %% ../../nbs/inside_pair_sums.ipynb #1ed58a29
 class PairSums(NamedTuple):
     "Hold sums over rows about a fixed origin; those of two parts of the rows add."
 
@@ -41,6 +42,18 @@ class PairSums(NamedTuple):
         totals = (x + y for x, y in zip(self[:4], other[:4]))
         return PairSums(*totals, corrections, self.n_missing + other.n_missing)
 
+    def scaled(self, power):
+        "Return the sums of rows multiplied by 2**power."
+        one = 2.0**power
+        corrections = {
+            pair: tuple(None if x is None else x.scaled(one) for x in both)
+            for pair, both in self.corrections.items()
+        }
+        whole, between = self.whole * one**2, self.between * one**2
+        return PairSums(
+            self.count, self.first * one, whole, between, corrections, self.n_missing
+        )
+
 
 class Corrections(NamedTuple):
     "Hold sums over groups of products of four rows of one group, and of three."
@@ -58,7 +71,11 @@ class Corrections(NamedTuple):
     mean_d: np.ndarray  # K_gg d_g
     mean_c: np.ndarray  # L_gg c_g
 
-# %% ../../nbs/inside_pair_sums.ipynb #bb795c7a
+    def scaled(self, one):
+        "Return the sums of rows multiplied by a number."
+        return Corrections(*(x * one**4 for x in self[:4]), *(x * one**3 for x in self[4:]))
+
+# %% ../../nbs/inside_pair_sums.ipynb #9f9b847f
 def _dot(x, y):
     "Return the product over features of each row, as a column."
     return (x * y).sum(axis=1, keepdims=True)
@@ -93,7 +110,7 @@ def _sum_group_corrections(rows, means, weights, products, product):
     last = [(w * x * y).sum(axis=0) for x, y in ((mean[0], gd), (mean[1], gc))]
     return Corrections(products, *squares, *vectors, *last)
 
-# %% ../../nbs/inside_pair_sums.ipynb #dc911ef0
+# %% ../../nbs/inside_pair_sums.ipynb #731a903a
 def _group_means(x, labels, weights):
     "Return the mean row of the group of each row, (n, D)."
     means = np.zeros((labels.max() + 1, x.shape[1]))
@@ -132,7 +149,7 @@ def sum_rows(z, columns, pairs, shared, labels=None):
     whole, between = (z * weights[:, None]).T @ z, (means * weights[:, None]).T @ means
     return PairSums(int(labels.max()) + 1, weights @ z, whole, between, corrections)
 
-# %% ../../nbs/inside_pair_sums.ipynb #427897dc
+# %% ../../nbs/inside_pair_sums.ipynb #3414fa65
 class _Products(NamedTuple):
     "Hold the products over features: of all columns, or of each column with itself."
 
@@ -179,7 +196,7 @@ def _column_pairs(axis, other):
         return 1.0, Q * (Q - 1)
     return (R - Q) / (R - 1) if R > 1 else 0.0, Q * (Q - 1) * R / (R - 1) if R > 1 else 1.0
 
-# %% ../../nbs/inside_pair_sums.ipynb #4f4918cc
+# %% ../../nbs/inside_pair_sums.ipynb #4290eed4
 def word_value(sums, word, columns, data):
     "Return the value of a word of one or two letters."
     G, s, t = sums.count, word[0], word[-1]
@@ -207,7 +224,7 @@ def word_value(sums, word, columns, data):
         value -= same * _distinct_sum(G, own, each, *shown).sum()
     return value / pairs
 
-# %% ../../nbs/inside_pair_sums.ipynb #36aa79bf
+# %% ../../nbs/inside_pair_sums.ipynb #399916d4
 def row_terms(z, sums, word, columns, data, labels=None):
     "Return what each group adds to a word of two letters, and the columns' own share."
     a, b, c, d = (
@@ -263,7 +280,7 @@ def row_deviations(terms, G, word, data):
     pairs = _column_pairs(axis, None if shared else data.axes[data.spaces[word[1]]])[1]
     return -rest / ((G - 1) * (G - 2) * pairs)
 
-# %% ../../nbs/inside_pair_sums.ipynb #72bacc7c
+# %% ../../nbs/inside_pair_sums.ipynb #8c6673b9
 def column_deviations(sums, word, columns, data, meet):
     "Return deviations by kind of axis of a word; `meet`: rows that meet, by column."
     G, M, s, t = sums.count, _about_mean(sums, data.center), word[0], word[-1]
@@ -291,33 +308,12 @@ def column_deviations(sums, word, columns, data, meet):
     without = total - by_s - by_t + own - same * (own.sum() - own)
     return {data.spaces[s]: without / pairs - value}
 
-# %% ../../nbs/inside_pair_sums.ipynb #47d1033b
+# %% ../../nbs/inside_pair_sums.ipynb #fee028c0
 GROUPED_ROWS = 256  # rows of groups in a piece: products of rows with rows are made
 
 
-def _stack_columns(data, splits):
-    "Return where the columns of the left and right factor of each system stand."
-    columns, start = {}, 0
-    for name, matrix in data.matrices.items():
-        Q = matrix.shape[2]
-        left = right = slice(start, start + Q)
-        if splits[name] is not None:
-            left = slice(start + Q, start + 2 * Q)
-        columns[name], start = (left, right), left.stop
-    return columns
-
-
-def _stack_rows(blocks, splits):
-    "Return the factors of all systems side by side, (n, D), from their repeats."
-    parts = []
-    for block, split in zip(blocks, splits.values()):
-        for half in split or [range(len(block))]:
-            parts.append(to_numpy(block[list(half)]).mean(axis=0))
-    return np.concatenate(parts, axis=1)
-
-
-def _pieces(axis, blocks):
-    "Return pieces of rows with whole groups: (slice or row numbers, labels or None)."
+def whole_groups(axis, blocks):
+    "Return pieces of rows with whole groups: pairs (row numbers or slice, labels or None)."
     if axis.groups is None:
         return [(rows, None) for rows in blocks]
     order = np.argsort(axis.groups, kind="stable")
@@ -334,144 +330,151 @@ def _pieces(axis, blocks):
     return pieces
 
 
-def has_whole_groups(axis):
-    "Return whether the rows of each group follow each other."
-    return axis.groups is None or int((np.diff(axis.groups) != 0).sum()) == axis.count - 1
+def stack_columns(data, split):
+    "Return where the left and the right columns of each system stand: dict of slices."
+    columns, start = {}, 0
+    for name, (_, _, Q) in data.shapes.items():
+        left = right = slice(start, start + Q)
+        if split[name] is not None:
+            left = slice(start + Q, start + 2 * Q)
+        columns[name], start = (left, right), left.stop
+    return columns
 
-# %% ../../nbs/inside_pair_sums.ipynb #b4ff6c46
-class _Reader(NamedTuple):
-    "Turn blocks of the systems' rows into `PairSums`; runs where the blocks live."
 
-    exponents: tuple
-    splits: list  # of dicts: name -> halves of the repeats
-    layouts: list  # columns of each split
-    origins: list  # (D,) of each split
-    labels: list  # of each block, or None
-    pairs: tuple
-    spaces: dict
+def stack_rows(blocks, split):
+    "Return the factors of all systems side by side, (n, D), from their repeats."
+    parts = []
+    for block, halves in zip(blocks, split.values()):
+        for half in halves or [range(len(block))]:
+            parts.append(to_numpy(block[list(half)]).mean(axis=0))
+    return np.concatenate(parts, axis=1)
+
+# %% ../../nbs/inside_pair_sums.ipynb #9f71e63b
+class PairReader(NamedTuple):
+    "Turn blocks of rows of all systems into `PairSums`, one for each split of the repeats."
+
+    splits: list  # dicts: name -> halves of the repeats
+    columns: list  # of each split: where the columns stand
+    origins: list  # of each split: (D,)
+    pairs: tuple  # words of two letters
+    spaces: dict  # name -> kind of its columns
+    exponents: tuple = None  # blocks are divided by these powers of two; None: they are
+    labels: list = None  # of each block, if there are groups
 
     def __call__(self, number, *blocks):
-        "Return the `PairSums` of one block for each split."
-        blocks = [scale_by_power(x, -k) for x, k in zip(blocks, self.exponents)]
+        "Return the sums of one block, whose rows are whole groups."
+        if self.exponents is not None:
+            blocks = [scale_by_power(x, -k) for x, k in zip(blocks, self.exponents)]
+        labels = self.labels and self.labels[number]
         shared = lambda s, t: self.spaces[s] == self.spaces[t]
         found = []
-        for split, columns, origin in zip(self.splits, self.layouts, self.origins):
-            z = _stack_rows(blocks, split) - origin
+        for split, columns, origin in zip(self.splits, self.columns, self.origins):
+            z = stack_rows(blocks, split) - origin
             missing = int((z != z).sum())
-            sums = sum_rows(
-                np.nan_to_num(z) if missing else z,
-                columns,
-                self.pairs,
-                shared,
-                self.labels[number],
-            )
+            z = np.nan_to_num(z) if missing else z
+            sums = sum_rows(z, columns, self.pairs, shared, labels)
             found.append(sums._replace(n_missing=missing))
         return found
+
+
+def make_reader(data, words, origin=None):
+    "Return a `PairReader`; the origin is the mean of the rows in memory, or as given."
+    ways = {T: trial_splits(T) for T in set(data.n_trials.values())}
+    number, names = max(map(len, ways.values())), data.n_trials.items()
+    splits = [{s: ways[T][k % len(ways[T])] for s, T in names} for k in range(number)]
+    columns = [stack_columns(data, split) for split in splits]
+    pairs = tuple(dict.fromkeys(word for word in words if len(word) == 2))
+    origins = [
+        np.zeros(max(x.stop for both in of.values() for x in both)) for of in columns
+    ]
+    if data.center:
+        blocks = [x.rows() for x in data.matrices.values()] if origin is None else origin
+        origins = [np.nan_to_num(stack_rows(blocks, x)).mean(axis=0) for x in splits]
+    return PairReader(splits, columns, origins, pairs, data.spaces)
 
 
 def add_sums(one, other):
     "Add lists of `PairSums`."
     return [x + y for x, y in zip(one, other)]
 
-
-def _trial_ways(data):
-    "Return the ways to split the repeats of all systems: dicts by name."
-    ways = {T: trial_splits(T) for T in set(data.n_trials.values())}
-    number = max(map(len, ways.values()))
-    return [
-        {name: ways[T][k % len(ways[T])] for name, T in data.n_trials.items()}
-        for k in range(number)
-    ]
-
-# %% ../../nbs/inside_pair_sums.ipynb #f05bc253
-def pair_means(data, words, *, sample=None, deviations=True):
-    "Return the `Moments` of words of one or two letters; None: entries are missing."
-    ways = _trial_ways(data)
-    near = data if sample is None else sample  # rows that deviations are computed of
-    layouts = [_stack_columns(data, split) for split in ways]
-    pairs = tuple({word: None for word in words if len(word) == 2})
-    pieces = _pieces(near.inputs, row_blocks(next(iter(near.matrices.values())).trials))
-    read = lambda rows: [x.rows(rows) for x in near.matrices.values()]
-    origins = [_mean_row(near, read, pieces, split) for split in ways]
-    if not data.center:
-        origins = [0 * origin for origin in origins]
-    known = dict(
-        splits=ways, layouts=layouts, origins=origins, pairs=pairs, spaces=data.spaces
-    )
-    if sample is None:
-        reader = _Reader(
-            (0,) * len(ways[0]), labels=[labels for _, labels in pieces], **known
-        )
-        found = None
-        for k, (rows, _) in enumerate(pieces):
-            sums = reader(k, *read(rows))
-            found = sums if found is None else add_sums(found, sums)
-    else:
-        found = _sum_all(data, known)
-    if found is None or any(sums.n_missing for sums in found):
-        return None
-    if not np.isfinite(found[0].whole).all():
-        raise infinite("phi")
-    return _moments(data, near, words, found, known, pieces, read, deviations)
+# %% ../../nbs/inside_pair_sums.ipynb #6884c79b
+def _rows_in_memory(data):
+    "Return pieces of rows with whole groups, and a function that reads their blocks."
+    blocks = row_blocks(next(iter(data.matrices.values())).trials)
+    read = lambda rows: [x.rows(rows) for x in data.matrices.values()]
+    return whole_groups(data.inputs, blocks), read
 
 
-def _sum_all(data, known):
+def _sum_in_memory(data, reader):
+    "Return the sums over all rows of data in memory."
+    pieces, read = _rows_in_memory(data)
+    reader, total = reader._replace(labels=[labels for _, labels in pieces]), None
+    for number, (rows, _) in enumerate(pieces):
+        sums = reader(number, *read(rows))
+        total = sums if total is None else add_sums(total, sums)
+    return total
+
+
+def _sum_where_they_live(data, reader):
     "Return the sums over all rows of what is not in memory; None if groups are scattered."
-    if not has_whole_groups(data.inputs):
+    groups = data.inputs.groups
+    if groups is not None and int((np.diff(groups) != 0).sum()) >= data.inputs.count:
         return None
     matrices = list(data.matrices.values())
-    pieces = _pieces(data.inputs, row_blocks(matrices[0].trials))
+    pieces = whole_groups(data.inputs, row_blocks(matrices[0].trials))
     exponents = tuple(x.scale_exponent for x in matrices)
-    reader = _Reader(exponents, labels=[labels for _, labels in pieces], **known)
-    blocks = [rows for rows, _ in pieces]
-    return sum_blocks(reader, [x.trials for x in matrices], blocks, add_sums)
-
-
-def _mean_row(data, read, pieces, split):
-    "Return the mean of the rows at hand, (D,)."
-    total = sum(np.nansum(_stack_rows(read(rows), split), axis=0) for rows, _ in pieces)
-    return total / data.inputs.size
-
-# %% ../../nbs/inside_pair_sums.ipynb #6ec4f09d
-def _moments(data, near, words, found, known, pieces, read, deviations):
-    "Return the `Moments` from the sums of each split of the repeats."
-    splits, layouts, origins = known["splits"], known["layouts"], known["origins"]
-    values = np.array(
-        [
-            [word_value(x, w, layout, data) for w in words]
-            for x, layout in zip(found, layouts)
-        ]
+    reader = reader._replace(exponents=exponents, labels=[labels for _, labels in pieces])
+    return sum_blocks(
+        reader, [x.trials for x in matrices], [rows for rows, _ in pieces], add_sums
     )
-    zero = np.zeros(len(words))
-    result = Moments(values.mean(axis=0), {}, zero, ["all rows"] * len(words))
+
+
+def pair_means(data, words, *, sample=None, deviations=True):
+    "Return the `Moments` of words of one or two letters; None: entries are missing."
+    near = data if sample is None else sample
+    reader = make_reader(near, words)
+    if sample is None:
+        sums = _sum_in_memory(data, reader)
+    else:
+        sums = _sum_where_they_live(data, reader)
+    if sums is None or any(x.n_missing for x in sums):
+        return None
+    if not np.isfinite(sums[0].whole).all():
+        raise infinite("phi")
+    return pair_moments(near, words, reader, sums, deviations)
+
+# %% ../../nbs/inside_pair_sums.ipynb #c33174d7
+def pair_moments(data, words, reader, sums, deviations=True):
+    "Return the `Moments` of words from sums over all rows, of which `data` holds some."
+    parts = list(zip(reader.splits, reader.columns, reader.origins, sums))
+    values = [[word_value(x, word, at, data) for word in words] for _, at, _, x in parts]
+    values, none = np.mean(values, axis=0), np.zeros(len(words))
+    result = Moments(values, {}, none, ["all rows"] * len(words))
     if not deviations:
         return result
     changes = {kind: [] for kind in data.axes}
     for word in words:
-        parts = [
-            _word_deviations(near, data, word, sums, layout, origin, split, pieces, read)
-            for split, layout, origin, sums in zip(splits, layouts, origins, found)
-        ]
+        each = [_word_deviations(data, word, *part) for part in parts]
         for kind, axis in data.axes.items():
-            count = near.axes[kind].count
-            each = [part.get(kind, np.zeros(count)) for part in parts]
-            changes[kind].append(axis.correction * np.mean(each, axis=0))
+            nothing = np.zeros(axis.count)
+            mean = np.mean([x.get(kind, nothing) for x in each], axis=0)
+            changes[kind].append(axis.correction * mean)
     replicates = {kind: Replicates(np.array(x)) for kind, x in changes.items()}
-    if near is not data:
-        G, count = near.inputs.count, data.inputs.count
-        replicates["inputs"] = replicates["inputs"]._replace(
-            multiplicity=np.full(G, count / G)
-        )
+    G, held = sums[0].count, data.inputs.count
+    if held < G:
+        multiplicity = np.full(held, G / held)
+        replicates["inputs"] = replicates["inputs"]._replace(multiplicity=multiplicity)
     return result._replace(replicates=replicates)
 
 
-def _word_deviations(near, data, word, sums, columns, origin, split, pieces, read):
+def _word_deviations(data, word, split, columns, origin, sums):
     "Return the deviations of a word by kind of axis, for one split of the repeats."
-    G, terms, meet = sums.count, np.zeros(near.inputs.count), [0.0, 0.0, 0.0]
+    G, terms, meet = sums.count, np.zeros(data.inputs.count), [0.0, 0.0]
     mean = origin + (sums.first / G if data.center else 0.0)
+    pieces, read = _rows_in_memory(data)
     for rows, labels in pieces:
-        z = _stack_rows(read(rows), split) - mean
-        units = rows if labels is None else np.unique(near.inputs.groups[rows])
+        z = stack_rows(read(rows), split) - mean
+        units = rows if labels is None else np.unique(data.inputs.groups[rows])
         if len(word) == 1:
             each = _dot(z[:, columns[word[0]][0]], z[:, columns[word[0]][1]])[:, 0]
             if labels is not None:
@@ -479,10 +482,10 @@ def _word_deviations(near, data, word, sums, columns, origin, split, pieces, rea
             terms[units] = each
             continue
         terms[units], *more = row_terms(z, sums, word, columns, data, labels)
-        meet[:2] = [x + y for x, y in zip(meet, more)]
+        meet = [x + y for x, y in zip(meet, more)]
     if len(word) == 2:
-        factor = G / near.inputs.count  # of a sample of rows
         own = sums.corrections[word][1]
-        meet = [factor * x for x in meet[:2]] + [0.0 if own is None else own.all_rows]
+        meet = [G / data.inputs.count * x for x in meet]  # of all rows
+        meet.append(0.0 if own is None else own.all_rows)
     found = column_deviations(sums, word, columns, data, meet)
     return found | {"inputs": row_deviations(terms, G, word, data)}
