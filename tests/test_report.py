@@ -47,7 +47,7 @@ def test_one_recording(tmp_path):
         sm.estimate(phi, 4, trials=True),
     )
     text = visible(page)
-    assert text.startswith(f"A & B A & B {est.dimension()} dimensions")
+    assert text.startswith(f"A & B A & B Dimension {est.dimension()}")
     assert sections(page)[1:5] == CHEAP
     assert sections(page)[5:] == ["Dimension of parts", "Noise", "Methods"]
     assert "Left out" not in text
@@ -73,7 +73,7 @@ def test_several_are_compared(tmp_path):
     page = make(tmp_path, systems, paired="inputs", trials=True, n_max=2)
     text = visible(page)
     assert sections(page)[1] == "Do the dimensions differ?"
-    assert {"Moments of a", "Moments of b", "Alignment"} <= {*sections(page)}
+    assert {"a: Moments", "b: Moments", "Alignment"} <= {*sections(page)}
     (row,) = sm.compare(systems, paired="inputs", trials=True).rows
     assert f"{row['difference']:.4g}" in text and "paired by inputs" in text
     alike = sm.alignments(systems, trials=True)
@@ -140,6 +140,7 @@ def test_parts_that_fail_or_take_too_long(tmp_path, monkeypatch):
     assert time.monotonic() - began < 30 and threading.active_count() == threads
     assert "Left out: &lt;b&gt;an odd&lt;/b&gt; reason." in page
     assert page.count("Left out: the time is over; pass more seconds.") == 1
+    assert "Dimension of parts" in page
     monkeypatch.setattr(module, "LARGEST", 100)
     page = make(tmp_path, recording()[0])
     assert "Left out: the matrix is large; use sm.dimension_by_size" in page

@@ -6,6 +6,7 @@ import math
 import os
 import re
 import time
+from functools import cache
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
@@ -31,10 +32,6 @@ STYLE = {
     "axes.spines.right": False,
     "font.family": "sans-serif",
 }
-CITATION = (
-    "Chun, C., Chung, S., Lee, D. D.: Estimating the spectral moments of the kernel "
-    "integral operator from finite sample matrices. PMLR 258 (2025), 4060–4068."
-)
 
 
 def draw_svg(result, title: str) -> str:
@@ -52,21 +49,22 @@ def draw_svg(result, title: str) -> str:
     svg = re.sub("<metadata>.*?</metadata>", "", svg[svg.index("<svg") :], flags=re.S)
     label = re.sub(r"[^\w ,.]", "", title)
     svg = svg.replace("<svg", f'<svg role="img" aria-label="{label}"', 1)
-    return svg.replace(INK, "currentColor")
+    return svg.replace(INK, "currentColor").replace("#000000", "currentColor")
 
 
-def make_part(title: str, text: str, make, end: float) -> dict:
-    "Return a section: figure and table of a result, or the reason why it is missing."
+def make_part(name: str, title: str, make, end: float) -> dict:
+    "Return figure and table of what `make` returns, or the reason why they are missing."
+    part = dict(name=name, title=title)
     try:
         if time.monotonic() > end:
             raise RuntimeError("the time is over; pass more seconds")
         result = make()
-        rows = result if isinstance(result, list) else [*result._rows()]
-        figure = draw_svg(result, title) if hasattr(result, "plot") else ""
-        return dict(title=title, text=text, rows=rows, figure=figure)
+        part["rows"] = result if isinstance(result, list) else [*result._rows()]
+        part["notes"] = getattr(result, "notes", [])
+        part["figure"] = draw_svg(result, title) if hasattr(result, "plot") else ""
     except (ValueError, TypeError, RuntimeError, ArithmeticError) as error:
-        reason = printable(" ".join(str(error).split()))
-        return dict(title=title, text=f"Left out: {reason}.")
+        part["reason"] = printable(" ".join(str(error).split()))
+    return part
 
 
 def more_data(est) -> list[list]:
@@ -93,53 +91,51 @@ def dimension_of_parts(est, phi, options: dict):
 
 
 def cheap_parts(est) -> dict:
-    "Return what follows from the moments of one recording: title -> (text, function)."
+    "Return what follows from the moments of one recording: title -> function."
     return {
-        "Moments": (
-            "m(n) is the sum of the n-th powers of the eigenvalues. Bars: 95% intervals.",
-            lambda: est,
-        ),
-        "What more data would give": (
-            "How much shorter the error of the dimension would become.",
-            lambda: more_data(est),
-        ),
-        "Spectrum": (
-            "Points: the smoothest spectrum with these moments. Shaded: all that fit.",
-            lambda: sm.feasible(est),
-        ),
-        "Power law": (
-            "Do the eigenvalues fall like a power of their rank?",
-            lambda: sm.power_law(est),
-        ),
+        "Moments": lambda: est,
+        "What more data would give": lambda: more_data(est),
+        "Spectrum": lambda: sm.feasible(est),
+        "Power law": lambda: sm.power_law(est),
     }
 
 
 def costly_parts(est, phi, options: dict) -> dict:
-    "Return what needs the recording itself: title -> (text, function)."
-    parts = {
-        "Dimension of parts": (
-            "Random parts of the matrix; an unbiased estimate is level.",
-            lambda: dimension_of_parts(est, phi, options),
-        )
-    }
+    "Return what needs the recording itself: title -> function."
+    parts = {"Dimension of parts": lambda: dimension_of_parts(est, phi, options)}
     if est.shape[0] > 1:
-        parts["Noise"] = (
-            "Moments and dimension of the differences between repeats.",
-            lambda: sm.noise.noise_moments(phi, **options),
-        )
+        parts["Noise"] = lambda: sm.noise.noise_moments(phi, **options)
     return parts
 
 
-def comparisons(estimates: dict, recordings: dict, paired, options: dict) -> tuple:
-    "Return the cheap and the costly parts about several recordings."
-    how = f"paired by {paired}" if paired else "taken as independent"
-    text = f"All pairs, {how}; p corrected by Holm's rule. Bars: 95% intervals."
-    compare = lambda: sm.compare(estimates, "dimension", paired=paired)
-    cheap, costly = {"Do the dimensions differ?": (text, compare)}, {}
-    if paired == "inputs" and len(recordings) == len(estimates):
-        text = "1: the same geometry up to rotation and scale; 0: unrelated."
-        costly["Alignment"] = (text, lambda: sm.alignments(recordings, **options))
-    return cheap, costly
+def alignment_parts(recordings: dict, options: dict) -> dict:
+    "Return what several recordings of the same inputs share: title -> function."
+    found = cache(lambda: sm.alignments(recordings, **options))
+    return {
+        "Alignment": found,
+        "Is the alignment above chance?": lambda: found().permutation_test(199),
+    }
+
+
+def make_parts(
+    estimates: dict, recordings: dict, paired, options: dict, end: float
+) -> list:
+    "Return all sections: first what costs nothing, then the rest until the time is over."
+    cheap, costly = {}, {}  # (name of the recording, title) -> function
+    if len(estimates) > 1:
+        compare = lambda: sm.compare(estimates, "dimension", paired=paired)
+        cheap["", "Do the dimensions differ?"] = compare
+    if len(estimates) > 1 and len(recordings) == len(estimates) and paired == "inputs":
+        for title, make in alignment_parts(recordings, options).items():
+            costly["", title] = make
+    for name, est in estimates.items():
+        for title, make in cheap_parts(est).items():
+            cheap[name, title] = make
+        if name in recordings:
+            for title, make in costly_parts(est, recordings[name], options).items():
+                costly[name, title] = make
+    parts = [make_part(*key, make, math.inf) for key, make in cheap.items()]
+    return parts + [make_part(*key, make, end) for key, make in costly.items()]
 
 
 def caveats(estimates: dict) -> list[str]:
@@ -182,22 +178,12 @@ def report(
     recordings = {k: x for k, x in named.items() if not isinstance(x, sm.Estimate)}
     estimates = named | {k: sm.estimate(x, n_max, **options) for k, x in recordings.items()}
     about = {k: x for k, x in options.items() if k in DATA_OPTIONS}
-    cheap, costly = {}, {}
-    if len(named) > 1:
-        cheap, costly = comparisons(estimates, recordings, paired, about)
-    for name, est in estimates.items():
-        of = f" of {name}" if len(named) > 1 else ""
-        cheap |= {f"{k}{of}": x for k, x in cheap_parts(est).items()}
-        if name in recordings:
-            found = costly_parts(est, recordings[name], about)
-            costly |= {f"{k}{of}": x for k, x in found.items()}
-    parts = [make_part(k, *x, math.inf) for k, x in cheap.items()]
-    parts += [make_part(k, *x, end) for k, x in costly.items()]
     html = fill_template(
+        estimates,
         title=printable(title or (next(iter(named)) if len(named) == 1 else "Report")),
-        estimates=estimates,
         caveats=caveats(estimates),
-        parts=parts,
+        parts=make_parts(estimates, recordings, paired, about, end),
+        paired=paired,
     )
     Path(path).write_text(html, encoding="utf-8")
     return Path(path)
@@ -209,6 +195,7 @@ def fill_template(estimates: dict, **values) -> str:
 
     template = Path(__file__).with_name("report_template.html").read_text("utf-8")
     data = json.dumps({name: est.to_dict() for name, est in estimates.items()})
-    values |= dict(estimates=estimates, data=quote(data), citation=CITATION)
-    values["describe_data"] = describe_data
-    return Environment(autoescape=True).from_string(template).render(values)
+    values["answers"] = {name: f"{est.dimension()}" for name, est in estimates.items()}
+    values["descriptions"] = {k: describe_data(est) for k, est in estimates.items()}
+    page = Environment(autoescape=True).from_string(template)
+    return page.render(values, estimates=estimates, data=quote(data))
