@@ -1,26 +1,56 @@
-"""Every library of arrays gives the same doubles; what is no matrix is refused by name."""
+"""Every kind of array gives the same numbers; what is no matrix is refused by name."""
 
 import datetime
+import operator
+import sys
 from pathlib import Path
 
+import dask
+import dask.array as da
+import h5py
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+import xarray as xr
+from conftest import normal, succeed
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
+from scipy.sparse import csc_array
 
-import spectral_moments as sm
 from spectral_moments.checks import ArgumentError
 from spectral_moments.engine import arrays
-from spectral_moments.engine.arrays import Library, check_matrix, check_trials
-
-REAL = st.sampled_from(
-    ["f2", "f4", "f8", "g", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
+from spectral_moments.engine.arrays import (
+    Rows,
+    backend,
+    check_matrix,
+    check_trials,
+    namespace,
+    open_trials,
+    row_blocks,
+    sum_blocks,
+    svd,
+    take_rows,
+    tensor_trials,
+    to_numpy,
 )
 
+PHI = normal((24, 30), 1)
+GAPS = np.where(PHI > 2, np.nan, PHI)
+TRIALS = PHI + normal((2, 24, 30), 2)
+FRAME = pd.DataFrame(PHI)
+LABELLED = xr.DataArray(PHI, dims=("stimulus", "neuron"))
+TENSOR = torch.from_numpy(PHI.copy())
+MANY = normal((2, 500, 6), 3)
 
-@given(st.data(), REAL, st.sampled_from("CF"), st.booleans())
+
+# --- what is accepted ---------------------------------------------------------------------
+
+REAL = ["f2", "f4", "f8", "g", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
+
+
+@given(st.data(), st.sampled_from(REAL), st.sampled_from("CF"), st.booleans())
 def test_any_real_dtype_and_layout(data, dtype, order, reverse):
     shape = data.draw(hnp.array_shapes(min_dims=2, max_dims=3, max_side=4))
     phi = np.asarray(data.draw(hnp.arrays("u1", shape)) % 2, dtype=dtype, order=order)
@@ -35,52 +65,60 @@ def test_any_real_dtype_and_layout(data, dtype, order, reverse):
     np.testing.assert_array_equal(phi, before)
 
 
-@pytest.mark.parametrize(
-    "dtype", [torch.float16, torch.bfloat16, torch.float32, torch.int64]
-)
-def test_torch(dtype):
-    phi = torch.arange(6).reshape(2, 3).to(dtype)
-    np.testing.assert_array_equal(check_matrix(phi), np.arange(6.0).reshape(2, 3))
-    np.testing.assert_array_equal(check_matrix(phi.T), np.arange(6.0).reshape(2, 3).T)
+class OnlyArray:
+    "Has `__array__` and nothing else."
 
-
-class Sparse:
-    def todense(self): ...
+    def __array__(self, dtype=None, copy=None):
+        return PHI
 
 
 @pytest.mark.parametrize(
-    ("phi", "message"),
+    ("phi", "plain"),
     [
-        (np.ones((2, 2), complex), "phi is complex.*real part"),
-        (torch.ones(2, 2, dtype=torch.complex64), "phi is complex.*real part"),
-        (torch.ones(2, 2, device="meta"), r"on meta; pass phi.cpu\(\)"),
-        (np.ones((2, 2), object), "dtype object.*convert"),
-        ([["1", "2"]], "not a real number type"),
-        (np.zeros((2, 2), "M8[s]"), "not a real number type"),
-        (np.ma.masked_array([[1.0, 2.0]], [[0, 1]]), "NaN.*not supported"),
-        (np.ma.masked_array([["a"]], [[0]]), "not a real number type"),
-        (Sparse(), "sparse.*toarray"),
-        ([[1.0, 2.0], [3.0]], "same length"),
-        (3.0, "0 axes"),
-        ([1.0, 2.0], "1 axes"),
-        (np.ones((1, 2, 2, 2)), "4 axes"),
-        (np.ones((0, 3)), "empty"),
-        (np.ones((2, 0, 3)), "empty"),
-        ([[1.0, np.inf]], "infinite"),
-        ([[-np.inf, np.nan]], "infinite"),
-        ([[1.0, np.nan]], "NaN.*not supported"),
-        (np.full((2, 2), np.longdouble("1e4000")), "too large for float64"),
-        (np.ones((2, 3, 4)), "2 trials"),
-        (None, "phi is None; pass a matrix"),
-        ("a.npy", r"phi is a str; load it first: sm.load_recording\(path\)"),
-        (Path("a.npy"), r"phi is a \w*Path; load it first"),
-        ({"a": np.ones((2, 2))}, r"phi is a dict; .*phi\[key\]"),
+        (PHI.tolist(), PHI),
+        (OnlyArray(), PHI),
+        (FRAME, PHI),
+        (FRAME.set_axis(pd.date_range("2026", periods=24)), PHI),
+        (FRAME.set_axis(list("abcdef") * 5, axis=1), PHI),  # names may come twice
+        (FRAME.set_axis(pd.MultiIndex.from_product([range(5), range(6)]), axis=1), PHI),
+        (FRAME.astype("float32"), PHI.astype("f4")),
+        (FRAME.astype({0: "Float64", 1: "Float64"}), PHI),
+        ((10 * FRAME).round().astype("Int64"), (10 * PHI).round()),
+        (FRAME > 0, 1.0 * (PHI > 0)),
+        (FRAME.where(FRAME > 0, 0.0).astype(pd.SparseDtype(float, 0.0)), PHI * (PHI > 0)),
+        (pd.DataFrame(GAPS), GAPS),
+        (pd.DataFrame(GAPS).astype("Float64"), GAPS),  # NA
+        (LABELLED, PHI),
+        (LABELLED.T, PHI.T),
+        (xr.DataArray(TRIALS), TRIALS),
+        (TENSOR, PHI),
+        (TENSOR.clone().requires_grad_(), PHI),
+        (TENSOR.half(), TENSOR.half().double().numpy()),
+        (TENSOR.bfloat16(), TENSOR.bfloat16().double().numpy()),
+        (TENSOR > 0, 1.0 * (PHI > 0)),
+        (torch.complex(TENSOR, -TENSOR).conj().imag, PHI),  # a view that negates
+        (torch.from_numpy(TRIALS), TRIALS),
+        (torch.from_numpy(GAPS), GAPS),
+        (da.from_array(TRIALS, (1, 5, 7)), TRIALS),
     ],
 )
-def test_refused(phi, message):
-    with pytest.raises(ArgumentError, match=message) as caught:
-        check_matrix(phi)
-    assert caught.value.argument == "phi"
+def test_same_numbers(phi, plain):
+    plain = plain.reshape(-1, *plain.shape[-2:])
+    np.testing.assert_array_equal(check_trials(phi, missing=True), plain)
+    opened = open_trials(phi)
+    assert backend(opened) == ("torch" if backend(phi) == "torch" else "numpy")
+    np.testing.assert_array_equal(to_numpy(opened), plain)
+
+
+def test_input_is_neither_modified_nor_copied_without_need():
+    frame, tensor = pd.DataFrame(GAPS), torch.from_numpy(GAPS.copy()).requires_grad_()
+    for phi in (frame, tensor):
+        open_trials(phi)
+    np.testing.assert_array_equal(frame, GAPS)
+    np.testing.assert_array_equal(tensor.detach(), GAPS)
+    assert np.shares_memory(check_trials(LABELLED), LABELLED.values)
+    assert np.shares_memory(check_matrix(TENSOR), TENSOR.numpy())
+    assert open_trials(TENSOR).data_ptr() == TENSOR.data_ptr()
 
 
 @pytest.mark.parametrize("dtype", ["f8", "f4", "f2", "i4", "u1", "?"])
@@ -93,8 +131,7 @@ def test_what_is_masked_becomes_nan(dtype):
     nested = check_trials([list(phi), [row for row in phi]], missing=True)
     np.testing.assert_array_equal(nested, [expected, expected])
     assert (phi.data == 1).all()  # and what is behind the mask is left as it was
-    whole = np.ma.ones((2, 2))
-    np.testing.assert_array_equal(check_matrix(whole), np.ones((2, 2)))
+    np.testing.assert_array_equal(check_matrix(np.ma.ones((2, 2))), np.ones((2, 2)))
 
 
 @pytest.mark.parametrize("kind", ["polars", "pyarrow"])
@@ -103,62 +140,305 @@ def test_frames_by_columns(kind):
     make = library.DataFrame if kind == "polars" else library.table
     columns = {"a": [0.5, 1.0, None], "b": [1, None, 3]}
     expected = [[0.5, 1], [1, np.nan], [np.nan, 3]]
-    np.testing.assert_array_equal(check_trials(make(columns), missing=True)[0], expected)
+    np.testing.assert_array_equal(open_trials(make(columns))[0], expected)
     day, time = datetime.date(2026, 1, 1), datetime.datetime(2026, 1, 1)
     for odd in ([day] * 3, [time] * 3, [time - time] * 3, ["1"] * 3, [True, False, True]):
-        with pytest.raises(ArgumentError, match=r"not numbers \('odd'\); drop them.*phi\."):
-            check_trials(make(columns | {"odd": odd}), missing=True)
+        with pytest.raises(ArgumentError, match=r"not numbers \('odd'\); drop them"):
+            open_trials(make(columns | {"odd": odd}))
     if kind == "polars":
         with pytest.raises(ArgumentError, match=r"phi is a plan; pass phi.collect\(\)"):
-            check_trials(make(columns).lazy())
+            open_trials(make(columns).lazy())
 
 
-def test_large_integers_in_a_file(tmp_path, monkeypatch):
+# --- what is refused ----------------------------------------------------------------------
+
+BIG = np.arange(12).reshape(3, 4) + 2**60
+
+
+@pytest.mark.parametrize(
+    ("phi", "message"),
+    [
+        (np.ones((2, 2), complex), "phi is complex.*real part"),
+        (torch.ones(2, 2, dtype=torch.complex64), "phi is complex.*real part"),
+        (FRAME * 1j, "phi is complex"),
+        (torch.ones(2, 2, device="meta"), r"on meta; pass phi.cpu\(\)"),
+        (TENSOR.to_sparse(), r"phi is a sparse tensor; pass phi.to_dense\(\)"),
+        (csc_array(PHI), r"phi is a sparse matrix; pass phi.toarray\(\)"),
+        (np.ones((2, 2), object), "dtype object.*convert"),
+        ([["1", "2"]], "dtype <U1.*convert"),
+        (np.zeros((2, 2), "M8[s]"), "not real numbers"),
+        (np.ma.masked_array([["a"]], [[0]]), "not real numbers"),
+        ([[1.0, 2.0], [3.0]], "same length"),
+        (3.0, "0 axes"),
+        ([1.0, 2.0], "1 axes"),
+        (FRAME[0], "1 axes"),
+        (torch.ones(3), "1 axes"),
+        (np.ones((1, 2, 2, 2)), "4 axes"),
+        (np.ones((0, 3)), "empty"),
+        (np.ones((2, 0, 3)), "empty"),
+        (torch.ones(0, 3), "empty"),
+        (FRAME.iloc[:0], "empty"),
+        ([[1.0, np.inf]], "infinite"),
+        ([[-np.inf, np.nan]], "infinite"),
+        (torch.tensor([[1.0, np.inf]]), "infinite"),
+        (FRAME.replace(FRAME.iloc[0, 0], np.inf), "infinite"),
+        (np.full((2, 2), np.longdouble("1e4000")), "too large for float64"),
+        ([[np.nan, np.nan]], "only NaN"),
+        (torch.full((2, 2), np.nan), "only NaN"),
+        (BIG, "integers up to .* float64 cannot hold.*astype"),
+        (torch.tensor(BIG), "integers up to"),
+        (pd.DataFrame(BIG), "integers up to"),
+        (FRAME.assign(name="x"), r"\('name'\); drop"),
+        (FRAME.assign(ok=True), r"\('ok'\); drop"),
+        (FRAME.assign(c=pd.Categorical(["a"] * 24)), "'c'.*drop"),
+        (FRAME.assign(day=pd.Timestamp("2026")), "'day'.*drop"),
+        (FRAME.astype(str), r"\(0, 1, 2, ...\)"),
+        (xr.Dataset({"phi": LABELLED}), "cannot be made into an array.*DataArray"),
+        (None, "phi is None; pass a matrix"),
+        ("a.npy", r"phi is a str; load it first: sm.load\(path\)"),
+        (Path("a.npy"), r"phi is a \w*Path; load it first"),
+        ({"a": np.ones((2, 2))}, r"phi is a dict; .*phi\[key\]"),
+        (da.ones((5,)), "1 axes"),
+        (da.ones((5, 5), dtype=complex), "complex"),
+        (da.ones((5, 5))[da.arange(5) > 2], r"unknown shape .*compute_chunk_sizes\(\)"),
+    ],
+)
+def test_refused(phi, message):
+    with pytest.raises(ArgumentError, match=message) as caught:
+        open_trials(phi, "phi")
+    assert caught.value.argument == "phi"
+
+
+def test_functions_of_one_complete_matrix():
+    for phi, message in (
+        (np.ones((2, 3, 4)), r"table has 2 trials.*table\[t\]"),
+        ([[1.0, np.nan]], "table has NaN entries.*estimate"),
+    ):
+        with pytest.raises(ArgumentError, match=message):
+            check_matrix(phi, name="table")
+    assert np.isnan(check_trials([[np.nan]], missing=None)).all()
+
+
+# --- tensors ------------------------------------------------------------------------------
+
+
+def test_tensors_keep_device_and_gradient():
+    phi = TENSOR.float().requires_grad_()
+    trials = tensor_trials(phi)
+    assert trials.dtype == torch.float64 and trials.requires_grad
+    trials.square().sum().backward()
+    np.testing.assert_allclose(phi.grad, 2 * phi.detach(), rtol=1e-6)
+    assert not open_trials(phi).requires_grad
+    xp = namespace(trials)
+    assert namespace(PHI) is np
+    for new in (xp.zeros((2, 3)), xp.ones(2), xp.asarray(PHI), xp.ascontiguousarray([1])):
+        assert new.dtype == torch.float64 and new.device == phi.device
+    product = xp.einsum("tpq,tpq->p", trials, trials)
+    np.testing.assert_allclose(to_numpy(product), (PHI**2).sum(1), rtol=1e-5)
+    np.testing.assert_array_equal(to_numpy([TENSOR[0], PHI[1]]), PHI[:2])
+
+
+# --- rows of what is not in memory --------------------------------------------------------
+
+
+class Plain:
+    "Shape, type and slices of rows, and nothing else; notes what is read."
+
+    def __init__(self, x, chunks=None):
+        self.x, self.shape, self.dtype, self.chunks, self.reads = (
+            x,
+            x.shape,
+            x.dtype,
+            chunks,
+            [],
+        )
+
+    def __getitem__(self, key):
+        rows = key[-1] if isinstance(key, tuple) else key
+        rows = slice(None) if rows is Ellipsis else rows
+        self.reads.append(range(*rows.indices(self.shape[-2])))
+        return self.x[key]
+
+
+def stored(kind, folder, x):
+    "The array in a file or a Dask array."
+    if kind == "zarr":
+        return pytest.importorskip("zarr").create_array(
+            str(folder / "x"), data=x, chunks=(*x.shape[:-2], 40, 3)
+        )
+    if kind == "h5py":
+        chunks = (*x.shape[:-2], 40, 3)
+        return h5py.File(folder / "x.h5", "w").create_dataset("x", data=x, chunks=chunks)
+    if kind == "dask":
+        return da.from_array(x, (*x.shape[:-2], (7, 0, 93, 300, 100), 4))
+    if kind == "plain":
+        return Plain(x)
+    if kind == "rows":
+        return Rows(x.shape, x.dtype, lambda rows: x[..., rows, :])
+    np.save(folder / "x.npy", np.asfortranarray(x) if kind == "fortran" else x)
+    return np.load(folder / "x.npy", mmap_mode="r")
+
+
+KINDS = ["map", "fortran", "h5py", "zarr", "plain", "rows", "dask", "numpy", "torch"]
+
+
+@pytest.fixture
+def small(monkeypatch):
+    "Nothing is loaded as a whole, and blocks have at most 100 rows."
     monkeypatch.setattr(arrays, "LOADED", 0)
-    np.save(tmp_path / "x.npy", np.arange(12).reshape(3, 4) + 2**60)
-    with pytest.raises(ArgumentError, match="integers up to .* doubles cannot hold"):
-        sm.estimate(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    monkeypatch.setattr(arrays, "STRIP", 100 * 6 * 8)
 
 
-def test_argument_name_in_message():
-    with pytest.raises(ValueError, match="table has 1 axes"):
-        check_matrix([1.0], name="table")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8"])
+@pytest.mark.parametrize("n_trials", [None, 2])
+def test_rows_of_every_kind(tmp_path, small, kind, dtype, n_trials):
+    x = (100 * MANY[0 if n_trials is None else slice(None)]).astype(dtype)
+    expected = x.reshape(-1, 500, 6).astype(float)
+    phi = {"numpy": x, "torch": torch.tensor(x)}.get(kind)
+    trials = open_trials(stored(kind, tmp_path, x) if phi is None else phi)
+    kinds = {"numpy": "numpy", "torch": "torch", "dask": "dask"}
+    assert backend(trials) == kinds.get(kind, "file")
+    assert tuple(trials.shape) == expected.shape
+    numbers = np.random.default_rng(0).integers(500, size=60)
+    for rows in (slice(3, 9), slice(90, 210), numbers, np.sort(numbers), numbers[:0]):
+        found = take_rows(trials, rows)
+        np.testing.assert_array_equal(to_numpy(found), expected[:, rows])
+    blocks = row_blocks(trials)
+    assert np.concatenate([np.r_[rows] for rows in blocks]).tolist() == [*range(500)]
+    assert len(blocks) < 30
+    assert len(blocks) > 2 or kind == "fortran"  # 512 rows of a page of memory
+    done = []
+    total = sum_blocks(weighted_sums, [trials, trials], blocks, operator.add, done.append)
+    np.testing.assert_allclose(to_numpy(total), weights(blocks) @ (expected**2).sum((0, 2)))
+    assert sum(done) == 500
 
 
-# --- a new library ------------------------------------------------------------------------
+def weighted_sums(number, first, second):
+    return (number + 1) * (first * second).sum()
 
 
-class Ledger:
-    "An array of a library that nobody has heard of: numbers in a shape."
-
-    def __init__(self, numbers, shape):
-        self.numbers, self.shape = list(numbers), shape
-
-
-class Ledgers(Library):
-    def read(self, x, name):
-        return np.reshape(x.numbers, x.shape)
+def weights(blocks):
+    return np.concatenate(
+        [(k + 1) * np.ones(b.stop - b.start) for k, b in enumerate(blocks)]
+    )
 
 
-PHI = np.random.default_rng(1).standard_normal((20, 3)) @ np.ones((3, 30)) + np.eye(20, 30)
+def test_rows_are_read_in_their_order_and_close_ones_together(small):
+    file = Plain(normal((10_000, 6)))
+    numbers = np.array([9_000, 5, 4, 9_001, 6, 4])
+    trials = open_trials(file)
+    np.testing.assert_array_equal(take_rows(trials, numbers)[0], file.x[numbers])
+    assert file.reads == [range(4, 7), range(9_000, 9_002)]
 
 
-def test_a_new_library_is_one_class(monkeypatch):
-    monkeypatch.setitem(arrays.LIBRARIES, Ledger, Ledgers())
-    given = Ledger(PHI.ravel(), PHI.shape)
-    np.testing.assert_array_equal(sm.all_cycles(given, 3), sm.all_cycles(PHI, 3))
-    for options in (dict(n_max=2), dict(n_max=3, center=True), dict(method="naive")):
-        found, expected = (quiet(x, **options) for x in (given, PHI))
-        np.testing.assert_array_equal(found.values, expected.values)
-        np.testing.assert_array_equal(found.stderr, expected.stderr)
-    wrong = Ledger(["a"] * 4, (2, 2))
-    with pytest.raises(ArgumentError, match="phi has dtype"):
-        sm.estimate(wrong)
+def test_chunks_are_read_once(small):
+    file = Plain(normal((1000, 6)), chunks=(130, 2))
+    trials = open_trials(file)
+    assert [b.stop - b.start for b in row_blocks(trials)] == 7 * [130] + [90]
+    take_rows(trials, np.random.default_rng(0).permutation(1000)[:300])
+    for chunk in range(8):
+        assert (
+            sum(130 * chunk in rows or rows[0] // 130 == chunk for rows in file.reads) <= 1
+        )
+    tall = open_trials(Plain(np.zeros((2**20, 100), "u1"), chunks=(2**20, 1)))
+    assert len(row_blocks(tall)) > 100  # chunks that do not fit into memory are cut
 
 
-def quiet(phi, **options):
-    import warnings
+def test_small_files_are_loaded(tmp_path):
+    for kind in KINDS[:-2]:
+        folder = tmp_path / kind
+        folder.mkdir()
+        trials = open_trials(stored(kind, folder, MANY))
+        assert backend(trials) == "numpy"
+        np.testing.assert_array_equal(trials, MANY)
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", sm.EstimateWarning)
-        return sm.estimate(phi, **options)
+
+def test_large_integers_in_a_file(tmp_path, small):
+    trials = open_trials(stored("map", tmp_path, BIG), "table")
+    with pytest.raises(ArgumentError, match="table has integers up to") as caught:
+        take_rows(trials, slice(0, 2))
+    assert caught.value.argument == "table"
+
+
+SHORTER = """
+import os, sys
+import numpy as np
+from spectral_moments.engine import arrays
+arrays.LOADED = 0
+path = sys.argv[1]
+np.save(path, np.random.default_rng(0).random((4000, 50)))
+phi = np.load(path, mmap_mode="r")
+trials = arrays.open_trials(phi)
+os.truncate(path, 9000)
+for read in (lambda: arrays.take_rows(trials, slice(None)),
+             lambda: arrays.take_rows(trials, np.array([3999])),
+             lambda: arrays.check_trials(phi)):
+    try:
+        read()
+    except ValueError as error:
+        print(error)
+"""
+
+
+def test_a_map_of_a_file_that_became_shorter(tmp_path):
+    "Reading it would end the process."
+    done = succeed("-c", SHORTER, tmp_path / "x.npy")
+    assert done.stdout.count("phi is a map of a file that became shorter; load it") == 3
+
+
+# --- Dask ---------------------------------------------------------------------------------
+
+
+def test_dask_adds_in_a_tree_and_next_to_other_arrays(tmp_path, small):
+    "Nothing but the sum reaches the client; several arrays are cut alike."
+    x, y = stored("dask", tmp_path, MANY), da.from_array(-MANY, (1, 33, 6))
+    first, second = open_trials(x), open_trials(y)
+    blocks = row_blocks(first)
+    with dask.config.set(scheduler="synchronous"):
+        total = sum_blocks(products, [first, second, MANY], blocks, operator.add)
+    np.testing.assert_allclose(total, -(MANY**3).sum(), rtol=1e-10)
+    on_disk = open_trials(stored("map", tmp_path, MANY))
+    total = sum_blocks(products, [first, second, on_disk], blocks, operator.add)
+    np.testing.assert_allclose(total, -(MANY**3).sum(), rtol=1e-10)
+    strings = sum_blocks(named, [first], blocks, operator.add)  # the order is kept
+    assert strings == "".join(f"{k}," for k in range(len(blocks)))
+
+
+def products(number, *blocks):
+    return np.prod(blocks, axis=0).sum()
+
+
+def named(number, block):
+    return f"{number},"
+
+
+def test_dask_chunks_are_validated_where_they_are_computed(small):
+    bad = MANY[0].copy()
+    bad[300, 2] = np.inf
+    trials = open_trials(da.from_array(bad, 50), "table")
+    take_rows(trials, slice(0, 50))
+    with pytest.raises(ArgumentError, match="table has infinite entries"):
+        sum_blocks(products, [trials], row_blocks(trials), operator.add)
+    if "dask.dataframe" in sys.modules or pytest.importorskip("dask.dataframe"):
+        import dask.dataframe
+
+        frame = dask.dataframe.from_pandas(FRAME, npartitions=2)
+        with pytest.raises(ArgumentError, match=r"to_dask_array\(lengths=True\)"):
+            open_trials(frame)
+
+
+# --- singular values ----------------------------------------------------------------------
+
+
+def test_svd_has_a_second_algorithm(monkeypatch):
+    u, s, v = svd(PHI)
+    np.testing.assert_allclose(u * s @ v, PHI, atol=1e-12)
+
+    def fail(*_, **__):
+        raise np.linalg.LinAlgError("SVD did not converge")
+
+    monkeypatch.setattr(np.linalg, "svd", fail)
+    np.testing.assert_allclose(svd(PHI, vectors=False), s, rtol=1e-12)
+    u, s, v = svd(PHI)
+    np.testing.assert_allclose(u * s @ v, PHI, atol=1e-12)

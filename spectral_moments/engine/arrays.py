@@ -7,7 +7,7 @@ __all__ = ['LOADED', 'STRIP', 'MAX_STRIP', 'BACKENDS', 'backend', 'namespace', '
            'check_matrix', 'tensor_trials', 'Rows', 'open_rows', 'open_trials', 'take_rows', 'row_blocks', 'sum_blocks',
            'svd']
 
-# %% ../../nbs/inside_arrays.ipynb #609cc182
+# %% ../../nbs/inside_arrays.ipynb #ab03b3bb
 import functools
 import math
 import mmap
@@ -23,7 +23,7 @@ STRIP = 2**24  # bytes of float64 in a block of rows
 MAX_STRIP = 2**27  # bytes of float64 in a block of rows of a file with tall chunks
 np.empty(2**25 - 2**16, np.uint8)  # freed at once: glibc then reuses the memory of blocks
 
-# %% ../../nbs/inside_arrays.ipynb #9370e870
+# %% ../../nbs/inside_arrays.ipynb #7a4eec4a
 def _error(name, problem):
     "Return the error for an argument: what is wrong with it, and the remedy."
     return ArgumentError(name, f"{name} {problem}")
@@ -45,7 +45,7 @@ def backend(
     sliced = all(hasattr(x, name) for name in ("shape", "dtype", "__getitem__"))
     return "file" if sliced and not hasattr(x, "__array__") else "numpy"
 
-# %% ../../nbs/inside_arrays.ipynb #195b896e
+# %% ../../nbs/inside_arrays.ipynb #4aa5b188
 class _TorchNames:
     "Offer torch under numpy's names; new arrays are like a given tensor, on its device."
 
@@ -78,7 +78,7 @@ def to_numpy(
         return np.array([to_numpy(part) for part in x], dtype=float)
     return np.asarray(x.detach().cpu() if backend(x) == "torch" else x, dtype=float)
 
-# %% ../../nbs/inside_arrays.ipynb #6fe3a5e1
+# %% ../../nbs/inside_arrays.ipynb #40310d63
 def _as_array(x, name):
     "Make a numpy array of whatever dtype, or raise an error that gives the reason."
     kind = f"is a {type(x).__name__}"
@@ -113,15 +113,16 @@ def _filled(x):
         return [_filled(part) for part in x]
     return x
 
-# %% ../../nbs/inside_arrays.ipynb #f0241ca7
+# %% ../../nbs/inside_arrays.ipynb #e5e3eadf
 def _frame_array(x, name):
     "Load the columns of a frame, all of which must be numbers, or all truth values."
     columns = {}
     for k, key in enumerate(getattr(x, "column_names", x.columns)):
         column = x.iloc[:, k] if hasattr(x, "iloc") else x[key]
         columns[k, key] = np.asarray(column)
-        if columns[k, key].dtype == object and getattr(column.dtype, "kind", "") in "uif":
-            columns[k, key] = column.to_numpy(float, na_value=np.nan)  # nullable numbers
+        nullable = hasattr(x, "iloc") and not isinstance(column.dtype, np.dtype)
+        if nullable and column.dtype.kind in "uif":
+            columns[k, key] = column.to_numpy(float, na_value=np.nan)
     kinds = {column.dtype.kind for column in columns.values()}
     numbers = "b" if kinds == {"b"} else "uifc"
     odd = [repr(key) for (_, key), x in columns.items() if x.dtype.kind not in numbers]
@@ -141,7 +142,7 @@ def _tensor_array(x, name):
     x = x.detach().resolve_conj().resolve_neg()
     return (x.double() if x.is_floating_point() else x).numpy()
 
-# %% ../../nbs/inside_arrays.ipynb #a0251162
+# %% ../../nbs/inside_arrays.ipynb #253314c2
 def _check_kind(shape, dtype, name):
     "Refuse anything but real numbers (P, Q) or (T, P, Q)."
     if len(shape) not in (2, 3):
@@ -169,7 +170,7 @@ def _as_doubles(x, name):
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused
         return np.ascontiguousarray(x, dtype=float)
 
-# %% ../../nbs/inside_arrays.ipynb #39042b90
+# %% ../../nbs/inside_arrays.ipynb #ae81b606
 def infinite(name: str) -> ArgumentError:
     "Return the error for infinite entries of the argument `name`."
     reason = "has infinite entries, or entries too large for float64"
@@ -220,9 +221,9 @@ def tensor_trials(
     sound = dense and phi.ndim in (2, 3) and phi.numel() and phi.is_floating_point()
     if not sound or not bool(phi.isfinite().all()):
         check_trials(phi.detach().cpu() if dense else phi, name=name, missing=True)
-    return phi.double().reshape(-1, *phi.shape[-2:])
+    return phi.resolve_neg().double().reshape(-1, *phi.shape[-2:])
 
-# %% ../../nbs/inside_arrays.ipynb #d5d46e3a
+# %% ../../nbs/inside_arrays.ipynb #d7cde5b7
 class Rows:
     "Hold an array (P, Q) or (T, P, Q) whose rows are read when they are asked for."
 
@@ -270,7 +271,7 @@ def _block_height(trials):
         chunk = trials.chunk
     return max(height // chunk, 1) * chunk
 
-# %% ../../nbs/inside_arrays.ipynb #ef5a65c4
+# %% ../../nbs/inside_arrays.ipynb #33086839
 def _mapped(x, name):
     "Return `x`; refuse a memory map of a file that was shortened since."
     inside = getattr(x, "_mmap", None)
@@ -301,7 +302,7 @@ def open_rows(
 
     return Rows((1, *x.shape)[-3:], x.dtype, read, chunk, name)
 
-# %% ../../nbs/inside_arrays.ipynb #d4e610dc
+# %% ../../nbs/inside_arrays.ipynb #43e55940
 def _open_dask(x, name):
     "Return trials (T, P, Q) in chunks of whole rows, each validated when it is computed."
     if not hasattr(x, "map_blocks"):
@@ -311,18 +312,16 @@ def _open_dask(x, name):
         remedy = f"{name}.compute_chunk_sizes() finds it"
         raise _error(name, f"has unknown shape {x.shape}; {remedy}")
     _check_kind(x.shape, x.dtype, name)
-    x = x.map_blocks(_check_chunk, name, dtype=float, meta=np.empty((0,) * x.ndim))
+
+    def check_chunk(chunk):
+        checked = check_trials(chunk, name=name, missing=None) if chunk.size else chunk
+        return checked.reshape(chunk.shape)
+
+    x = x.map_blocks(check_chunk, dtype=float, meta=np.empty((0,) * x.ndim))
     x = x if x.ndim == 3 else x[None]
     return x.rechunk({0: -1, 1: "auto", 2: -1}, block_size_limit=STRIP)
 
-
-def _check_chunk(chunk, name):
-    "Validate a chunk of a Dask array and convert it to float64."
-    if not chunk.size:
-        return chunk
-    return check_trials(chunk, name=name, missing=None).reshape(chunk.shape)
-
-# %% ../../nbs/inside_arrays.ipynb #588ac99b
+# %% ../../nbs/inside_arrays.ipynb #80976723
 def open_trials(
     phi,  # real numbers, (P, Q) or (T, P, Q): array, tensor, frame, file, Dask array
     name: str = "phi",  # argument to name in errors
@@ -365,7 +364,7 @@ def row_blocks(
         edges = [*range(0, trials.shape[1], _block_height(trials)), trials.shape[1]]
     return [slice(first, stop) for first, stop in zip(edges, edges[1:])]
 
-# %% ../../nbs/inside_arrays.ipynb #fa03287f
+# %% ../../nbs/inside_arrays.ipynb #2dbb5d5d
 def sum_blocks(
     function,  # of (number of the block, its rows (T, n, Q) of each array)
     arrays: list,  # as returned by `open_trials`, with the same rows
@@ -407,7 +406,7 @@ def _sum_by_dask(function, arrays, blocks, combine, advance):
     advance(sum(waiting.values()))  # a cluster does not report single tasks
     return total
 
-# %% ../../nbs/inside_arrays.ipynb #e6521cca
+# %% ../../nbs/inside_arrays.ipynb #7382a6c3
 def svd(
     x: np.ndarray,  # matrix
     vectors: bool = True,  # whether to return U, S, V' or the singular values only
