@@ -16,13 +16,13 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
 from spectral_moments import __version__
-from spectral_moments.io.files import atomic_write
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
 REPEATED = ("n_matrices", "n_sketches", "repetitions")  # what --repetitions sets
@@ -77,6 +77,18 @@ def first_draws(run, name, count):
 def as_list(value):
     "An array or a number of numpy as JSON holds it."
     return value.tolist()
+
+
+@contextmanager
+def atomic_write(path, mode):
+    "Open a file beside `path`, which replaces it when all was written."
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    try:
+        with beside.open(mode) as file:
+            yield file
+        os.replace(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def write_json(path, result, indent=1):

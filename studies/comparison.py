@@ -19,7 +19,7 @@ import numpy as np
 import pandas as pd
 
 from spectral_moments import RBF, all_cycles, increasing, kong_valiant, naive
-from spectral_moments.figures import line
+from figures import line
 
 STANDARD = ("naive", "kv_row", "kv_col", "increasing", "all_cycles")
 PAPER = dict(dim=5, kernel_cov=0.25)

@@ -16,7 +16,7 @@ from dimensionality import participation_ratio
 from recordings import halves, load
 
 from spectral_moments import EstimateWarning, alignments, estimate, naive
-from spectral_moments.io.files import atomic_write
+from common import atomic_write
 from spectral_moments.similarity import plain_alignment
 
 SEED = 2031
@@ -189,7 +189,7 @@ def measure(run):
         for name, est in estimates.items()
         for axis, x in est.pop("deviations").items()
     }
-    with atomic_write(run.folder / "cortex.npz") as file:
+    with atomic_write(run.folder / "cortex.npz", "wb") as file:
         np.savez_compressed(file, **deviations)
     about = {
         "quantiles": QUANTILES,

@@ -37,7 +37,7 @@ from spectral_moments import (
     naive,
     participation_ratio,
 )
-from spectral_moments.io.files import atomic_write
+from common import atomic_write
 
 with warnings.catch_warnings():  # a progress bar without widgets is fine
     warnings.simplefilter("ignore")
@@ -422,7 +422,7 @@ def groups(settings, first):
 
 def write_arrays(path, arrays):
     "Write arrays as np.savez_compressed does, in single precision and a tenth smaller."
-    with atomic_write(path) as file, ZipFile(file, "w", ZIP_LZMA) as folder:
+    with atomic_write(path, "wb") as file, ZipFile(file, "w", ZIP_LZMA) as folder:
         for name, values in sorted(arrays.items()):
             with folder.open(f"{name}.npy", "w") as entry:
                 np.save(entry, values.astype(np.float32))

@@ -101,7 +101,7 @@ def draw_cycle(
 
 
 def draw_graph(ax, graph):
-    "Rows as circles above, columns as squares below, edges (row, column, label) between."
+    "Rows as circles above, columns as squares below, edges (row, column) between."
     rows, columns = (1 + max(edge[side] for edge in graph) for side in (0, 1))
     t, middle = np.linspace(0, 1, 30), lambda k, count: k - (count - 1) / 2
     for (i, a), count in Counter(edge[:2] for edge in graph).items():

@@ -19,7 +19,7 @@ import torch
 from recordings import ANIMALS, halves, load
 
 from spectral_moments import EstimateWarning, alignments
-from spectral_moments.io.files import atomic_write
+from common import atomic_write
 from spectral_moments.similarity import plain_alignment
 
 SEED = 2036
@@ -203,7 +203,7 @@ def measure(run):
     systems, objects, right = make(settings, run.seed)
     found = alignments(systems, **options(systems, objects))
     estimate, deviations = packed(found.estimate)
-    with atomic_write(run.folder / "layers.npz") as file:
+    with atomic_write(run.folder / "layers.npz", "wb") as file:
         small = {name: np.array(x, dtype=np.float32) for name, x in deviations.items()}
         np.savez_compressed(file, **small)
     some = {name: x[:, ::2] for name, x in systems.items()}

@@ -7,6 +7,8 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
+from functools import partial
+
 import numpy as np
 
 from spectral_moments import RBF, increasing, kong_valiant, naive
@@ -24,10 +26,10 @@ SETTINGS = {
     "noise": "standard normal; correlated: box of 11 columns over sqrt(11)",
 }
 ESTIMATORS = {
-    "naive": lambda trials: naive(trials, N_MAX),
-    "kv_row": lambda trials: kong_valiant(trials, N_MAX, sampled="rows"),
-    "kv_col": lambda trials: kong_valiant(trials, N_MAX, sampled="columns"),
-    "increasing": lambda trials: increasing(trials, N_MAX, n_jobs=1),
+    "naive": partial(naive, n_max=N_MAX, trials=True),
+    "kv_row": partial(kong_valiant, n_max=N_MAX, trials=True),
+    "kv_col": partial(kong_valiant, n_max=N_MAX, trials=True, sampled="columns"),
+    "increasing": partial(increasing, n_max=N_MAX, trials=True, n_jobs=1),
 }
 
 
@@ -37,9 +39,9 @@ def situations(shape, seed):
     phi = RBF(DIM, kernel_cov=KERNEL_COV).sample(*shape, rng)
     white, smooth = rng.standard_normal((2, *shape)), smoothed_noise(2, *shape, rng)
     return {
-        "no noise": phi,
-        "independent, T = 1": phi + white[0],
-        "correlated, T = 1": phi + smooth[0],
+        "no noise": phi[None],
+        "independent, T = 1": phi + white[:1],
+        "correlated, T = 1": phi + smooth[:1],
         "independent, T = 2": phi + white,
         "correlated, T = 2": phi + smooth,
     }

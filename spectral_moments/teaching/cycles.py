@@ -12,7 +12,6 @@ import math
 import numpy as np
 
 from ..checks import check_order
-from ..engine.arrays import check_matrix
 
 # %% ../../nbs/04_cycles.ipynb #d205429d
 def cycle_product(phi, rows, columns):
@@ -24,8 +23,6 @@ def cycle_product(phi, rows, columns):
 # %% ../../nbs/04_cycles.ipynb #01b8242e
 def second_moment(phi):
     "Mean over all disjoint cycles of order 2, in closed form."
-    phi = check_matrix(phi)
-    check_order(2, phi.shape)
     P, Q = phi.shape
     gram, squares = phi @ phi.T / Q, phi**2
     repeated = (squares.mean(1) ** 2).sum() / P**2 + (squares.mean(0) ** 2).sum() / Q**2
