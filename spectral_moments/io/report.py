@@ -6,6 +6,7 @@ import math
 import os
 import re
 import time
+import warnings
 from functools import cache
 from importlib import import_module
 from inspect import signature
@@ -39,7 +40,8 @@ def draw_svg(result, title: str) -> str:
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE):
+    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # long names leave little room
         ax = Figure(figsize=(5, 3.4), layout="constrained").subplots()
         result.plot(ax)
         ax.set_title("")
