@@ -4,11 +4,11 @@
 
 # %% auto #0
 __all__ = ['N_COLUMNS', 'N_ENTRIES', 'N_NAMED', 'NEAR', 'CHANCE', 'MIN_CORRELATION', 'MAX_GAIN', 'OFFSET_SHARE', 'MEAN_SHARE',
-           'EMPTY_SHARE', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE', 'MIN_SOURCE', 'MIN_UNCERTAIN',
-           'MAX_DRAWS', 'FEW_FEATURES', 'ALIKE', 'find_duplicates', 'find_near_duplicates', 'check_data',
-           'influential_units', 'pair_note', 'collect_notes']
+           'EMPTY_SHARE', 'CONSTANT', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE', 'MIN_SOURCE',
+           'MIN_UNCERTAIN', 'MAX_DRAWS', 'FEW_FEATURES', 'ALIKE', 'find_duplicates', 'find_near_duplicates',
+           'check_data', 'influential_units', 'pair_note', 'collect_notes']
 
-# %% ../nbs/inside_notes.ipynb #ee3f3edf
+# %% ../nbs/inside_notes.ipynb #70cca295
 import itertools
 import math
 
@@ -18,7 +18,7 @@ from scipy.special import bdtrc
 from . import errors
 from .engine.arrays import to_numpy
 
-# %% ../nbs/inside_notes.ipynb #b5c8cb10
+# %% ../nbs/inside_notes.ipynb #3d88b65d
 N_COLUMNS = 512  # columns that are looked at
 N_ENTRIES = 2**22  # entries up to which all rows are looked at
 N_NAMED = 5  # rows or columns that a note names
@@ -47,7 +47,7 @@ def _without_mean(x, known):
     "Subtract the mean of each column, 0 where there is no entry."
     return np.where(known, x - x.sum(axis=0) / np.maximum(known.sum(axis=0), 1), 0.0)
 
-# %% ../nbs/inside_notes.ipynb #b017c3c1
+# %% ../nbs/inside_notes.ipynb #63f0cebf
 NEAR = 0.1  # distance to a near duplicate, over that to the next row
 CHANCE = 1e-3  # probability of so many near duplicates
 
@@ -78,7 +78,7 @@ def find_near_duplicates(x: np.ndarray):  # (rows, columns) -> numbers of rows
         return np.flatnonzero(near)
     return np.array([], dtype=int)
 
-# %% ../nbs/inside_notes.ipynb #5e144155
+# %% ../nbs/inside_notes.ipynb #0a09e666
 def _duplicate_note(x, known, numbers, what, option):
     "Note rows, or transposed columns, that were measured twice."
     full = np.flatnonzero(known.any(axis=1))
@@ -113,11 +113,12 @@ def _consecutive_note(x, what, option, example):
         f"them the same label in {option}=; otherwise the errors are too small."
     ]
 
-# %% ../nbs/inside_notes.ipynb #2595a731
+# %% ../nbs/inside_notes.ipynb #852f207a
 MAX_GAIN = 1.25  # largest trial over the smallest
 OFFSET_SHARE = 0.8  # of the variance that is one common offset per row
 MEAN_SHARE = 1 / 3  # of m(1) that is the mean response
 EMPTY_SHARE = 0.2  # of rows or columns without an entry
+CONSTANT = "All entries are equal: is it the right matrix?"
 MAX_COUNT = 30  # mean of whole numbers that may be counts
 
 
@@ -164,7 +165,7 @@ def _level_notes(x, known, center):
         notes.append(f"The mean response is {share:.0%} of m(1); center=True removes it.")
     return notes
 
-# %% ../nbs/inside_notes.ipynb #4d946586
+# %% ../nbs/inside_notes.ipynb #0aed9d47
 def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[str]:
     "Check one `NamedMatrix` of the data; return notes."
     T, P, Q = matrix.shape
@@ -175,7 +176,7 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
     trials = to_numpy(trials)[:, :, columns]
     x, known = _mean_of_trials(trials)
     if T == 1 and (~known | (x == x.flat[known.argmax()])).all():
-        return ["All entries are equal: is it the right matrix?"]
+        return [CONSTANT]
     notes = _trial_notes(trials) if T > 1 else []
     notes += _level_notes(x, known, center)
     if T == 1 and matrix.noise is None and _is_count(trials[0], matrix.scale_exponent):
@@ -207,8 +208,8 @@ def _is_count(x, exponent):
     whole = x.min() == 0 and (x == np.rint(x)).all()
     return bool(whole and x.max() > 1 and x.mean() < MAX_COUNT)
 
-# %% ../nbs/inside_notes.ipynb #c0492911
-MAX_SHARE = 0.5  # of the variance due to inputs or features that a single unit causes
+# %% ../nbs/inside_notes.ipynb #05e9df2d
+MAX_SHARE = 0.6  # of the variance due to inputs or features that a single unit causes
 MIN_UNITS = 8  # units from which one of them is too many
 MIN_NAMED_SHARE = 0.1  # of the variance that a unit causes that is named
 MIN_SOURCE = 0.3  # of the error that is due to a kind of unit, to be of concern
@@ -248,71 +249,93 @@ def _massive_feature(matrix, center):
 
 def _unit_notes(data, estimate):
     "Note single inputs or features that dominate."
-    notes, certain = [], (estimate.orders <= 2) | estimate.usable
-    total = estimate.scaled.stderr
+    notes, total = [], estimate.scaled.stderr
     for kind, axis in data.axes.items():
         if axis.population == axis.size:
             matrices = [x for x in data.matrices.values() if x.space == kind]
             notes += _massive_feature(matrices[0], data.center)
             continue
         source = estimate.scaled.replicates[kind]
-        concern = certain & (errors.standard_error(source) > MIN_SOURCE * total)
+        concern = errors.standard_error(source) > MIN_SOURCE * total
+        concern &= estimate.orders <= 2
         what = kind if axis.groups is None else f"groups of {kind}"
         some = source._replace(deviations=source.deviations[concern])
         notes += influential_units(some, what) if concern.any() else []
     return notes
 
-# %% ../nbs/inside_notes.ipynb #e026e6ca
+# %% ../nbs/inside_notes.ipynb #f90753b9
 MIN_UNCERTAIN = 0.5  # standard error over the moment, of a moment that is named
 MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
 FEW_FEATURES = 64  # features that may be all there are
 
 
+def _listed(labels_of: dict) -> list[str]:
+    "Write a sentence for each problem, with the moments that have it."
+    return [text.format(", ".join(labels)) for text, labels in labels_of.items() if labels]
+
+
 def _lost_notes(labels, estimate, rounding):
     "Note moments without a value, or whose digits were lost."
-    notes = []
-    beyond = np.isnan(estimate.values) & ~np.isnan(estimate.scaled.values)
+    lost, replaced, beyond, few = [], [], [], []
     for k, label in enumerate(labels):
+        unknown = math.isnan(estimate.values[k])
         if rounding[k]:
-            remedy = (
-                "repair them" if np.isnan(estimate.values[k]) else "by increasing cycles"
-            )
-            notes.append(
-                f"{label} lost its digits to entries far larger than others: {remedy}."
-            )
-        elif beyond[k]:
-            notes.append(
-                f"{label} is beyond the range of doubles: divide phi by a constant."
-            )
-        elif np.isnan(estimate.values[k]):
-            remedy = "use a smaller n_max, or drop rows and columns with missing entries"
-            notes.append(f"Too few fully observed cycles for {label}: {remedy}.")
-    return notes
+            (lost if unknown else replaced).append(label)
+        elif unknown:
+            (few if math.isnan(estimate.scaled.values[k]) else beyond).append(label)
+    large = "{} lost all digits to entries far larger than the others: "
+    return _listed(
+        {
+            large + "repair these entries.": lost,
+            large + "increasing cycles were used instead.": replaced,
+            "{} beyond the range of doubles: divide phi by a constant.": beyond,
+            "Too few fully observed cycles for {}; use a smaller n_max, or drop the rows "
+            "and columns with most missing entries.": few,
+        }
+    )
 
 
 def _uncertain_notes(labels, estimate, data):
     "Note moments whose error is large or unknown."
-    notes, small = [], data.widest <= FEW_FEATURES and not data.finite
+    unknown, few, wrong, zero, large = [], [], [], [], {}
     for k, label in enumerate(labels):
         m, s, n = estimate.scaled.values[k], estimate.scaled.stderr[k], estimate.orders[k]
         if math.isnan(m) or len({*estimate.words[k]}) > 1:
             continue
         if math.isinf(s):
-            remedy = "use a smaller n_max" if n > 2 else "measure more"
-            notes.append(
-                f"Too few rows or columns for a standard error at {label}; {remedy}."
-            )
+            (unknown if n > 2 else few).append(label)
         elif m < -2 * s and data.noisy:
-            notes.append(f"{label} is negative: the noise is not as large as its law says.")
-        elif m <= 0 or (n == 2 and s >= MIN_UNCERTAIN * m):
-            remedy = ' If these features are all there are, pass population="all".'
-            notes.append(
-                f"{label} is not distinguishable from zero.{remedy if small else ''}"
-            )
+            wrong.append(label)
+        elif m <= 0:
+            zero.append(label)
         elif s >= MIN_UNCERTAIN * m:
-            size = f"standard error {s / m:.0%} of its value"
-            notes.append(f"{label} is uncertain ({size}): do not interpret it.")
+            large[label] = s / m
+    notes = _listed(
+        {
+            "Too few rows or columns for a standard error at {}; use a smaller n_max.": unknown,
+            "Too few rows or columns for a standard error at {}; measure more.": few,
+            "{} negative by more than twice the error: the law of the noise is wrong.": wrong,
+        }
+    )
+    notes += [f"{label} is not distinguishable from zero." for label in zero]
+    if len(large) == 1:
+        ((label, share),) = large.items()
+        size = f"standard error {share:.0%} of its value"
+        notes.append(f"{label} is uncertain ({size}): do not interpret it.")
+    elif large:
+        size = f"standard errors {min(large.values()):.0%} of their values and more"
+        notes.append(f"{', '.join(large)} are uncertain ({size}): do not interpret them.")
     return notes
+
+
+def _open_note(estimate, data):
+    "Note a dimension without an upper end, of features that may be all there are."
+    if data.finite or data.widest > FEW_FEATURES or estimate.orders.max() < 2:
+        return []
+    low, high = estimate.dimension().interval()
+    if math.isnan(low) or not math.isinf(high):
+        return []
+    return [f'If these {data.widest} features are all there are, pass population="all".']
 
 
 def _draw_notes(labels, estimate):
@@ -326,7 +349,7 @@ def _draw_notes(labels, estimate):
     size = f"{np.nanmax(share):.0%} of the error"
     return [f"{', '.join(many)}: random draws are up to {size}; raise n_permutations."]
 
-# %% ../nbs/inside_notes.ipynb #c89831f9
+# %% ../nbs/inside_notes.ipynb #ffedba4e
 ALIKE = 0.25  # squared correlation of columns, beyond that of others
 
 
@@ -360,7 +383,7 @@ def pair_note(value: float, stderr: float) -> list[str]:
         "shared_features=True, or population= if all units were recorded."
     ]
 
-# %% ../nbs/inside_notes.ipynb #2472e4ad
+# %% ../nbs/inside_notes.ipynb #9933ca5a
 def collect_notes(
     data,  # `engine.data.Data`
     estimate,  # `Estimate`
@@ -370,13 +393,15 @@ def collect_notes(
 ) -> list[str]:
     "Collect the notes of an estimate."
     single, notes = len(data.matrices) == 1, []
+    labels = [f"m({len(w)})" if single else " ".join(w) for w in estimate.words]
     for name, matrix in data.matrices.items():
         found = check_data(matrix, data.inputs, center=data.center, ordered=ordered)
         notes += found if single else [f"{name}: {note}" for note in found]
     notes += [] if single else _shared_notes(data)
-    labels = [f"m({len(w)})" if single else " ".join(w) for w in estimate.words]
+    if not estimate.replicates or notes == [CONSTANT]:
+        return notes + _lost_notes(labels, estimate, rounding)
     notes += _lost_notes(labels, estimate, rounding)
-    if not estimate.replicates:
-        return notes
     notes += _uncertain_notes(labels, estimate, data) + _draw_notes(labels, estimate)
-    return notes + (_unit_notes(data, estimate) if single else [])
+    if single:
+        notes += _open_note(estimate, data) + _unit_notes(data, estimate)
+    return notes

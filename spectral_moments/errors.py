@@ -5,19 +5,18 @@
 # %% auto #0
 __all__ = ['NORMAL_SOURCES', 'MIN_DEGREES', 'LOG_SCALE', 'MAX_RELATIVE_ERROR', 'MAX_UNIT_SHARE', 'MIN_POSITIVE', 'SCALES',
            'DERIVATIVE_STEP', 'Replicates', 'influence', 'standard_error', 'total_error', 'covariance',
-           'normal_replicates', 'ErrorDistribution', 'error_distribution', 'quantiles', 'stderr_range',
-           'moment_intervals', 'largest_share', 'effective_units', 'usable', 'is_positive', 'Scale', 'evaluate',
-           'Jackknifed', 'jackknife']
+           'normal_replicates', 'ErrorDistribution', 'error_distribution', 'quantiles', 'moment_intervals',
+           'largest_share', 'effective_units', 'usable', 'is_positive', 'Scale', 'evaluate', 'Jackknifed', 'jackknife']
 
-# %% ../nbs/inside_errors.ipynb #7916a1ed
+# %% ../nbs/inside_errors.ipynb #ea48d692
 import math
 from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtri, stdtrit
+from scipy.special import stdtrit
 
-# %% ../nbs/inside_errors.ipynb #e419ad93
+# %% ../nbs/inside_errors.ipynb #c0b98cd6
 class Replicates(NamedTuple):
     "Leave-one-out deviations of one source of error."
 
@@ -37,7 +36,7 @@ class Replicates(NamedTuple):
             return np.shape(self.deviations)[-1]
         return float(np.sum(self.multiplicity))
 
-# %% ../nbs/inside_errors.ipynb #e46c936f
+# %% ../nbs/inside_errors.ipynb #cb3b33d7
 def influence(replicates: Replicates):  # (words, units); NaN where unknown
     "Scale deviations so that their products add up to the covariance of the words."
     deviations = np.atleast_2d(replicates.deviations)
@@ -63,7 +62,7 @@ def total_error(replicates: dict):  # (words,)
     "Compute the standard error due to all sources (name -> `Replicates`)."
     return np.hypot.reduce([standard_error(source) for source in replicates.values()])
 
-# %% ../nbs/inside_errors.ipynb #571e0f28
+# %% ../nbs/inside_errors.ipynb #961c39f6
 def covariance(replicates: dict):  # (words, words); infinite where unknown
     "Compute the covariance of the estimates of all words."
     exponent = np.frexp(total_error(replicates))[1][:, None]
@@ -88,7 +87,7 @@ def normal_replicates(matrix: np.ndarray) -> Replicates:  # covariance (words, w
     deviations = np.concatenate([root, -root], axis=1)
     return Replicates(np.where(unknown[:, None], np.nan, deviations))
 
-# %% ../nbs/inside_errors.ipynb #e1356d2b
+# %% ../nbs/inside_errors.ipynb #c4f28c84
 NORMAL_SOURCES = ("draws", "given")  # normal errors of a known covariance
 MIN_DEGREES = 3  # degrees of freedom, unless there are fewer units
 
@@ -130,30 +129,18 @@ def error_distribution(replicates: dict) -> ErrorDistribution:
         acceleration = np.where(known, third / (6 * variance**1.5), 0.0)
     return ErrorDistribution(error, acceleration, np.where(known, degrees, np.inf))
 
-# %% ../nbs/inside_errors.ipynb #e30d13b7
-def _bounded(degrees):
-    "Clip degrees of freedom to a range in which quantiles can be computed."
-    return np.clip(degrees, 1, 1e6)
-
-
+# %% ../nbs/inside_errors.ipynb #18a356e5
 def quantiles(
     tail: float,  # probability outside the interval, 0.05 for 95%
     acceleration=0.0,
     degrees=np.inf,
 ):  # (down, up), in standard errors
     "Compute the accelerated quantiles of Student's distribution, {eq}`eq-acceleration`."
-    t = -stdtrit(_bounded(degrees), tail / 2)
+    t = -stdtrit(np.clip(degrees, 1, 1e6), tail / 2)
     down = t / np.maximum(1 + acceleration * t, 1 / 3)
     return down, t / np.maximum(1 - acceleration * t, 1 / 3)
 
-
-def stderr_range(degrees, level: float = 0.95):  # (low, high), factors of the error
-    "Compute the interval of a standard error that has these degrees of freedom."
-    degrees = _bounded(degrees)
-    tails = chdtri(degrees, (1 - level) / 2), chdtri(degrees, (1 + level) / 2)
-    return np.sqrt(degrees / tails[0]), np.sqrt(degrees / tails[1])
-
-# %% ../nbs/inside_errors.ipynb #c45be730
+# %% ../nbs/inside_errors.ipynb #6ed7988f
 LOG_SCALE = 1.5  # largest relative error on the scale of the logarithm
 
 
@@ -173,7 +160,7 @@ def moment_intervals(
         low = np.where(r < 1, m * np.sign(base) * abs(base) ** n, m - down * s)
         return low, m + s * np.expm1(rho * up) / rho
 
-# %% ../nbs/inside_errors.ipynb #0c696f0b
+# %% ../nbs/inside_errors.ipynb #2eb47ff2
 MAX_RELATIVE_ERROR = 1 / 3  # standard error over the moment, of a certain order
 MAX_UNIT_SHARE = 1 / 4  # of the variance that one unit may cause, of a certain order
 MIN_POSITIVE = 2.0  # standard errors above zero, of a moment that is there
@@ -210,7 +197,7 @@ def is_positive(value: float, stderr: float) -> bool:
     "Decide whether a moment is above zero by two standard errors, if these are known."
     return bool(value > 0 and not MIN_POSITIVE * stderr >= value)
 
-# %% ../nbs/inside_errors.ipynb #2043111d
+# %% ../nbs/inside_errors.ipynb #1d2b3c87
 class Scale(NamedTuple):
     "A power or, if it is 0, the logarithm of (value - offset) / factor."
 
@@ -241,7 +228,7 @@ class Scale(NamedTuple):
 
 SCALES = dict(identity=Scale(1.0), root=Scale(0.5), log=Scale(0.0), reciprocal=Scale(-1.0))
 
-# %% ../nbs/inside_errors.ipynb #7b5843f5
+# %% ../nbs/inside_errors.ipynb #6f787d0a
 def evaluate(f: Callable, moments: np.ndarray):  # (words, units) -> (units,)
     "Evaluate a function of moments at each unit, at once if it takes arrays."
     with np.errstate(all="ignore"):
@@ -269,7 +256,7 @@ def _gradient(transformed: Callable, values, replicates):  # (words,)
     up = transformed(values[:, None] + np.diag(step))
     return (up - transformed(values[:, None] - np.diag(step))) / (2 * step)
 
-# %% ../nbs/inside_errors.ipynb #4b2079e1
+# %% ../nbs/inside_errors.ipynb #330dd228
 class Jackknifed(NamedTuple):
     "A function of moments on its scale, with its replicates there."
 

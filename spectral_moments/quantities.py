@@ -6,7 +6,7 @@
 __all__ = ['EstimateWarning', 'warn_all', 'finite_or_none', 'plus_minus', 'text_table', 'ResultTable', 'join_replicates',
            'rename_replicates', 'Sampled', 'expected_stderr', 'sizes_needed', 'Quantity']
 
-# %% ../nbs/inside_quantities.ipynb #c8f2da09
+# %% ../nbs/inside_quantities.ipynb #2072a932
 import bisect
 import math
 import operator
@@ -24,7 +24,7 @@ from . import errors
 from .checks import check_count, check_level, printable
 from .errors import SCALES, ErrorDistribution, Scale
 
-# %% ../nbs/inside_quantities.ipynb #3b3e7f02
+# %% ../nbs/inside_quantities.ipynb #eb3387a9
 class EstimateWarning(UserWarning):
     "Warn of an estimate that should not be trusted without a second look."
 
@@ -53,7 +53,7 @@ def text_table(rows) -> list:
     lines = ("  ".join(x.rjust(w) for x, w in zip(row, widths)) for row in rows)
     return [line.rstrip() for line in lines]
 
-# %% ../nbs/inside_quantities.ipynb #b12dc33f
+# %% ../nbs/inside_quantities.ipynb #cd5bc93f
 class ResultTable:
     "Print rows of a result with its notes; give them as JSON or as a data frame."
 
@@ -100,7 +100,7 @@ class ResultTable:
 
         return pandas.DataFrame(self.records())
 
-# %% ../nbs/inside_quantities.ipynb #17cb10bf
+# %% ../nbs/inside_quantities.ipynb #6a0ceb6d
 def join_replicates(quantities, factors) -> dict:
     "Add replicates of quantities times factors; the same key is added unit by unit."
     total = {}
@@ -128,6 +128,7 @@ def _difference(one, other, scale=SCALES["identity"], sign=-1):
         at[0] + sign * at[1],
         join_replicates((one, other), (factors[0], sign * factors[1])),
         scale,
+        float(scale.back(scale.to(one.uncorrected) + sign * scale.to(other.uncorrected))),
         notes=[*dict.fromkeys([*one.notes, *other.notes])],
         sampled={**one.sampled, **other.sampled},
         terms=(one, other) if sign < 0 and one.replicates and other.replicates else (),
@@ -153,7 +154,7 @@ def _difference_ends(quantity, tail):  # (low, high)
     up = paired * math.hypot(high[0] - at[0], at[1] - low[1])
     return tuple(scale.back([at[0] - at[1] - down, at[0] - at[1] + up]).tolist())
 
-# %% ../nbs/inside_quantities.ipynb #25f79ef0
+# %% ../nbs/inside_quantities.ipynb #024c3d8c
 def _scale_ends(quantity, tail):  # (low, high)
     "Compute the interval of a quantity on its scale, and transform it back."
     at, (error, acceleration, degrees) = quantity.transformed, quantity.distribution
@@ -203,7 +204,7 @@ def _number_text(quantity) -> str:
     ends = "or more" if math.isinf(high) else f"to {high:{style}}"
     return f"{text}, 95% CI {low:{style}} {ends}"
 
-# %% ../nbs/inside_quantities.ipynb #0ab42397
+# %% ../nbs/inside_quantities.ipynb #b2f6c632
 def _affine(quantity, factor, offset):
     "Multiply a quantity by a number and add another."
     if quantity.terms:  # to first order
@@ -253,7 +254,7 @@ _divide_number = _operator(
     lambda x, other: other / x, lambda q, x: _ratio(Quantity(x), q), None
 )
 
-# %% ../nbs/inside_quantities.ipynb #7ee6fde3
+# %% ../nbs/inside_quantities.ipynb #34f64d15
 class Sampled(NamedTuple):
     "What was sampled of a kind of unit, for forecasts of the error."
 
@@ -310,7 +311,7 @@ def sizes_needed(
         needed[more] = sizes[first] if first < len(sizes) else None
     return needed
 
-# %% ../nbs/inside_quantities.ipynb #cae84418
+# %% ../nbs/inside_quantities.ipynb #65dc466f
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantity(ResultTable):
     "A number made of moments, with its error."
