@@ -2,7 +2,6 @@
 
 import datetime
 import operator
-import sys
 from pathlib import Path
 
 import dask
@@ -14,27 +13,11 @@ import pytest
 import torch
 import xarray as xr
 from conftest import normal, succeed
-from hypothesis import given
-from hypothesis import strategies as st
-from hypothesis.extra import numpy as hnp
 from scipy.sparse import csc_array
 
 from spectral_moments.checks import ArgumentError
 from spectral_moments.engine import arrays
-from spectral_moments.engine.arrays import (
-    Rows,
-    backend,
-    check_matrix,
-    check_trials,
-    namespace,
-    open_trials,
-    row_blocks,
-    sum_blocks,
-    svd,
-    take_rows,
-    tensor_trials,
-    to_numpy,
-)
+from spectral_moments.engine.arrays import check_trials, open_trials, row_blocks, take_rows
 
 PHI = normal((24, 30), 1)
 GAPS = np.where(PHI > 2, np.nan, PHI)
@@ -45,24 +28,14 @@ TENSOR = torch.from_numpy(PHI.copy())
 MANY = normal((2, 500, 6), 3)
 
 
-# --- what is accepted ---------------------------------------------------------------------
-
-REAL = ["f2", "f4", "f8", "g", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "?"]
-
-
-@given(st.data(), st.sampled_from(REAL), st.sampled_from("CF"), st.booleans())
-def test_any_real_dtype_and_layout(data, dtype, order, reverse):
-    shape = data.draw(hnp.array_shapes(min_dims=2, max_dims=3, max_side=4))
-    phi = np.asarray(data.draw(hnp.arrays("u1", shape)) % 2, dtype=dtype, order=order)
-    phi = phi[::-1] if reverse else phi
-    phi.flags.writeable = False
-    before = phi.copy()
-    result = check_trials(phi)
-    assert result.dtype == np.float64
-    assert result.flags.c_contiguous
-    assert result.shape == (1, *shape)[-3:]
-    np.testing.assert_array_equal(result.reshape(shape), phi.astype("f8"))
-    np.testing.assert_array_equal(phi, before)
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", "g", "i1", "i8", "u1", "u8", "?"])
+def test_any_real_dtype_and_layout(dtype):
+    whole = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    for phi in (whole, whole[0], np.asfortranarray(whole), whole[:, ::-1], whole[..., ::2]):
+        phi.flags.writeable = False
+        result = check_trials(phi)
+        assert result.dtype == np.float64 and result.flags.c_contiguous
+        np.testing.assert_array_equal(result, phi.astype("f8").reshape(-1, *phi.shape[-2:]))
 
 
 class OnlyArray:
@@ -78,22 +51,16 @@ class OnlyArray:
         (PHI.tolist(), PHI),
         (OnlyArray(), PHI),
         (FRAME, PHI),
-        (FRAME.set_axis(pd.date_range("2026", periods=24)), PHI),
         (FRAME.set_axis(list("abcdef") * 5, axis=1), PHI),  # names may come twice
         (FRAME.set_axis(pd.MultiIndex.from_product([range(5), range(6)]), axis=1), PHI),
-        (FRAME.astype("float32"), PHI.astype("f4")),
         (FRAME.astype({0: "Float64", 1: "Float64"}), PHI),
         ((10 * FRAME).round().astype("Int64"), (10 * PHI).round()),
         (FRAME > 0, 1.0 * (PHI > 0)),
         (FRAME.where(FRAME > 0, 0.0).astype(pd.SparseDtype(float, 0.0)), PHI * (PHI > 0)),
-        (pd.DataFrame(GAPS), GAPS),
         (pd.DataFrame(GAPS).astype("Float64"), GAPS),  # NA
         (LABELLED, PHI),
-        (LABELLED.T, PHI.T),
         (xr.DataArray(TRIALS), TRIALS),
         (TENSOR, PHI),
-        (TENSOR.clone().requires_grad_(), PHI),
-        (TENSOR.half(), TENSOR.half().double().numpy()),
         (TENSOR.bfloat16(), TENSOR.bfloat16().double().numpy()),
         (TENSOR > 0, 1.0 * (PHI > 0)),
         (torch.complex(TENSOR, -TENSOR).conj().imag, PHI),  # a view that negates
@@ -106,8 +73,10 @@ def test_same_numbers(phi, plain):
     plain = plain.reshape(-1, *plain.shape[-2:])
     np.testing.assert_array_equal(check_trials(phi, missing=True), plain)
     opened = open_trials(phi)
-    assert backend(opened) == ("torch" if backend(phi) == "torch" else "numpy")
-    np.testing.assert_array_equal(to_numpy(opened), plain)
+    assert arrays.backend(opened) == (
+        "torch" if arrays.backend(phi) == "torch" else "numpy"
+    )
+    np.testing.assert_array_equal(arrays.to_numpy(opened), plain)
 
 
 def test_input_is_neither_modified_nor_copied_without_need():
@@ -117,7 +86,7 @@ def test_input_is_neither_modified_nor_copied_without_need():
     np.testing.assert_array_equal(frame, GAPS)
     np.testing.assert_array_equal(tensor.detach(), GAPS)
     assert np.shares_memory(check_trials(LABELLED), LABELLED.values)
-    assert np.shares_memory(check_matrix(TENSOR), TENSOR.numpy())
+    assert np.shares_memory(arrays.check_matrix(TENSOR), TENSOR.numpy())
     assert open_trials(TENSOR).data_ptr() == TENSOR.data_ptr()
 
 
@@ -128,10 +97,8 @@ def test_what_is_masked_becomes_nan(dtype):
     for given_as in (phi, list(phi), tuple(phi), [phi]):
         found = check_trials(given_as, missing=True)
         np.testing.assert_array_equal(found[0], expected)
-    nested = check_trials([list(phi), [row for row in phi]], missing=True)
-    np.testing.assert_array_equal(nested, [expected, expected])
     assert (phi.data == 1).all()  # and what is behind the mask is left as it was
-    np.testing.assert_array_equal(check_matrix(np.ma.ones((2, 2))), np.ones((2, 2)))
+    np.testing.assert_array_equal(arrays.check_matrix(np.ma.ones((2, 2))), np.ones((2, 2)))
 
 
 @pytest.mark.parametrize("kind", ["polars", "pyarrow"])
@@ -150,8 +117,6 @@ def test_frames_by_columns(kind):
             open_trials(make(columns).lazy())
 
 
-# --- what is refused ----------------------------------------------------------------------
-
 BIG = np.arange(12).reshape(3, 4) + 2**60
 
 
@@ -166,22 +131,15 @@ BIG = np.arange(12).reshape(3, 4) + 2**60
         (csc_array(PHI), r"phi is a sparse matrix; pass phi.toarray\(\)"),
         (np.ones((2, 2), object), "dtype object.*convert"),
         ([["1", "2"]], "dtype <U1.*convert"),
-        (np.zeros((2, 2), "M8[s]"), "not real numbers"),
-        (np.ma.masked_array([["a"]], [[0]]), "not real numbers"),
         ([[1.0, 2.0], [3.0]], "same length"),
         (3.0, "0 axes"),
         ([1.0, 2.0], "1 axes"),
-        (FRAME[0], "1 axes"),
-        (torch.ones(3), "1 axes"),
         (np.ones((1, 2, 2, 2)), "4 axes"),
         (np.ones((0, 3)), "empty"),
-        (np.ones((2, 0, 3)), "empty"),
         (torch.ones(0, 3), "empty"),
-        (FRAME.iloc[:0], "empty"),
         ([[1.0, np.inf]], "infinite"),
         ([[-np.inf, np.nan]], "infinite"),
         (torch.tensor([[1.0, np.inf]]), "infinite"),
-        (FRAME.replace(FRAME.iloc[0, 0], np.inf), "infinite"),
         (np.full((2, 2), np.longdouble("1e4000")), "too large for float64"),
         ([[np.nan, np.nan]], "only NaN"),
         (torch.full((2, 2), np.nan), "only NaN"),
@@ -190,15 +148,12 @@ BIG = np.arange(12).reshape(3, 4) + 2**60
         (pd.DataFrame(BIG), "integers up to"),
         (FRAME.assign(name="x"), r"\('name'\); drop"),
         (FRAME.assign(ok=True), r"\('ok'\); drop"),
-        (FRAME.assign(c=pd.Categorical(["a"] * 24)), "'c'.*drop"),
-        (FRAME.assign(day=pd.Timestamp("2026")), "'day'.*drop"),
         (FRAME.astype(str), r"\(0, 1, 2, ...\)"),
         (xr.Dataset({"phi": LABELLED}), "cannot be made into an array.*DataArray"),
         (None, "phi is None; pass a matrix"),
         ("a.npy", r"phi is a str; load it first: sm.load\(path\)"),
         (Path("a.npy"), r"phi is a \w*Path; load it first"),
         ({"a": np.ones((2, 2))}, r"phi is a dict; .*phi\[key\]"),
-        (da.ones((5,)), "1 axes"),
         (da.ones((5, 5), dtype=complex), "complex"),
         (da.ones((5, 5))[da.arange(5) > 2], r"unknown shape .*compute_chunk_sizes\(\)"),
     ],
@@ -215,30 +170,24 @@ def test_functions_of_one_complete_matrix():
         ([[1.0, np.nan]], "table has NaN entries.*estimate"),
     ):
         with pytest.raises(ArgumentError, match=message):
-            check_matrix(phi, name="table")
+            arrays.check_matrix(phi, name="table")
     assert np.isnan(check_trials([[np.nan]], missing=None)).all()
-
-
-# --- tensors ------------------------------------------------------------------------------
 
 
 def test_tensors_keep_device_and_gradient():
     phi = TENSOR.float().requires_grad_()
-    trials = tensor_trials(phi)
+    trials = arrays.tensor_trials(phi)
     assert trials.dtype == torch.float64 and trials.requires_grad
     trials.square().sum().backward()
     np.testing.assert_allclose(phi.grad, 2 * phi.detach(), rtol=1e-6)
     assert not open_trials(phi).requires_grad
-    xp = namespace(trials)
-    assert namespace(PHI) is np
+    xp = arrays.namespace(trials)
+    assert arrays.namespace(PHI) is np
     for new in (xp.zeros((2, 3)), xp.ones(2), xp.asarray(PHI), xp.ascontiguousarray([1])):
         assert new.dtype == torch.float64 and new.device == phi.device
     product = xp.einsum("tpq,tpq->p", trials, trials)
-    np.testing.assert_allclose(to_numpy(product), (PHI**2).sum(1), rtol=1e-5)
-    np.testing.assert_array_equal(to_numpy([TENSOR[0], PHI[1]]), PHI[:2])
-
-
-# --- rows of what is not in memory --------------------------------------------------------
+    np.testing.assert_allclose(arrays.to_numpy(product), (PHI**2).sum(1), rtol=1e-5)
+    np.testing.assert_array_equal(arrays.to_numpy([TENSOR[0], PHI[1]]), PHI[:2])
 
 
 class Plain:
@@ -274,7 +223,7 @@ def stored(kind, folder, x):
     if kind == "plain":
         return Plain(x)
     if kind == "rows":
-        return Rows(x.shape, x.dtype, lambda rows: x[..., rows, :])
+        return arrays.Rows(x.shape, x.dtype, lambda rows: x[..., rows, :])
     np.save(folder / "x.npy", np.asfortranarray(x) if kind == "fortran" else x)
     return np.load(folder / "x.npy", mmap_mode="r")
 
@@ -298,24 +247,22 @@ def test_rows_of_every_kind(tmp_path, small, kind, dtype, n_trials):
     phi = {"numpy": x, "torch": torch.tensor(x)}.get(kind)
     trials = open_trials(stored(kind, tmp_path, x) if phi is None else phi)
     kinds = {"numpy": "numpy", "torch": "torch", "dask": "dask"}
-    assert backend(trials) == kinds.get(kind, "file")
+    assert arrays.backend(trials) == kinds.get(kind, "file")
     assert tuple(trials.shape) == expected.shape
     numbers = np.random.default_rng(0).integers(500, size=60)
     for rows in (slice(3, 9), slice(90, 210), numbers, np.sort(numbers), numbers[:0]):
         found = take_rows(trials, rows)
-        np.testing.assert_array_equal(to_numpy(found), expected[:, rows])
+        np.testing.assert_array_equal(arrays.to_numpy(found), expected[:, rows])
     blocks = row_blocks(trials)
     assert np.concatenate([np.r_[rows] for rows in blocks]).tolist() == [*range(500)]
     assert len(blocks) < 30
     assert len(blocks) > 2 or kind == "fortran"  # 512 rows of a page of memory
-    done = []
-    total = sum_blocks(weighted_sums, [trials, trials], blocks, operator.add, done.append)
-    np.testing.assert_allclose(to_numpy(total), weights(blocks) @ (expected**2).sum((0, 2)))
+    done, weighted = [], lambda k, first, second: (k + 1) * (first * second).sum()
+    total = arrays.sum_blocks(weighted, [trials, trials], blocks, operator.add, done.append)
+    np.testing.assert_allclose(
+        arrays.to_numpy(total), weights(blocks) @ (expected**2).sum((0, 2))
+    )
     assert sum(done) == 500
-
-
-def weighted_sums(number, first, second):
-    return (number + 1) * (first * second).sum()
 
 
 def weights(blocks):
@@ -350,7 +297,7 @@ def test_small_files_are_loaded(tmp_path):
         folder = tmp_path / kind
         folder.mkdir()
         trials = open_trials(stored(kind, folder, MANY))
-        assert backend(trials) == "numpy"
+        assert arrays.backend(trials) == "numpy"
         np.testing.assert_array_equal(trials, MANY)
 
 
@@ -384,33 +331,26 @@ for read in (lambda: arrays.take_rows(trials, slice(None)),
 def test_a_map_of_a_file_that_became_shorter(tmp_path):
     "Reading it would end the process."
     done = succeed("-c", SHORTER, tmp_path / "x.npy")
-    assert done.stdout.count("phi is a map of a file that became shorter; load it") == 3
-
-
-# --- Dask ---------------------------------------------------------------------------------
+    assert done.stdout.splitlines() == 3 * [
+        "phi is a map of a file that became shorter; load it again"
+    ]
 
 
 def test_dask_adds_in_a_tree_and_next_to_other_arrays(tmp_path, small):
     "Nothing but the sum reaches the client; several arrays are cut alike."
     x, y = stored("dask", tmp_path, MANY), da.from_array(-MANY, (1, 33, 6))
     first, second = open_trials(x), open_trials(y)
-    blocks = row_blocks(first)
+    blocks, product = row_blocks(first), lambda k, *blocks: np.prod(blocks, axis=0).sum()
     with dask.config.set(scheduler="synchronous"):
-        total = sum_blocks(products, [first, second, MANY], blocks, operator.add)
+        total = arrays.sum_blocks(product, [first, second, MANY], blocks, operator.add)
     np.testing.assert_allclose(total, -(MANY**3).sum(), rtol=1e-10)
     on_disk = open_trials(stored("map", tmp_path, MANY))
-    total = sum_blocks(products, [first, second, on_disk], blocks, operator.add)
+    total = arrays.sum_blocks(product, [first, second, on_disk], blocks, operator.add)
     np.testing.assert_allclose(total, -(MANY**3).sum(), rtol=1e-10)
-    strings = sum_blocks(named, [first], blocks, operator.add)  # the order is kept
+    strings = arrays.sum_blocks(
+        lambda k, block: f"{k},", [first], blocks, operator.add
+    )  # the order is kept
     assert strings == "".join(f"{k}," for k in range(len(blocks)))
-
-
-def products(number, *blocks):
-    return np.prod(blocks, axis=0).sum()
-
-
-def named(number, block):
-    return f"{number},"
 
 
 def test_dask_chunks_are_validated_where_they_are_computed(small):
@@ -419,26 +359,20 @@ def test_dask_chunks_are_validated_where_they_are_computed(small):
     trials = open_trials(da.from_array(bad, 50), "table")
     take_rows(trials, slice(0, 50))
     with pytest.raises(ArgumentError, match="table has infinite entries"):
-        sum_blocks(products, [trials], row_blocks(trials), operator.add)
-    if "dask.dataframe" in sys.modules or pytest.importorskip("dask.dataframe"):
-        import dask.dataframe
-
-        frame = dask.dataframe.from_pandas(FRAME, npartitions=2)
-        with pytest.raises(ArgumentError, match=r"to_dask_array\(lengths=True\)"):
-            open_trials(frame)
-
-
-# --- singular values ----------------------------------------------------------------------
+        arrays.sum_blocks(max, [trials], row_blocks(trials), operator.add)
+    frame = pytest.importorskip("dask.dataframe").from_pandas(FRAME, npartitions=2)
+    with pytest.raises(ArgumentError, match=r"to_dask_array\(lengths=True\)"):
+        open_trials(frame)
 
 
 def test_svd_has_a_second_algorithm(monkeypatch):
-    u, s, v = svd(PHI)
+    u, s, v = arrays.svd(PHI)
     np.testing.assert_allclose(u * s @ v, PHI, atol=1e-12)
 
     def fail(*_, **__):
         raise np.linalg.LinAlgError("SVD did not converge")
 
     monkeypatch.setattr(np.linalg, "svd", fail)
-    np.testing.assert_allclose(svd(PHI, vectors=False), s, rtol=1e-12)
-    u, s, v = svd(PHI)
+    np.testing.assert_allclose(arrays.svd(PHI, vectors=False), s, rtol=1e-12)
+    u, s, v = arrays.svd(PHI)
     np.testing.assert_allclose(u * s @ v, PHI, atol=1e-12)

@@ -4,7 +4,6 @@ import io
 import os
 import struct
 import sys
-import textwrap
 import warnings
 import zipfile
 
@@ -12,7 +11,7 @@ import h5py
 import numpy as np
 import pandas as pd
 import pytest
-from conftest import normal, peak_memory, succeed
+from conftest import normal, peak_memory
 from scipy.io import savemat
 from scipy.sparse import csc_array
 
@@ -24,9 +23,6 @@ from spectral_moments.io.files import load, row_batches
 PHI = normal((7, 6), 1)
 MANY = normal((50, 6), 2)
 TRIALS = np.stack([MANY, -MANY])
-
-
-# --- every format -------------------------------------------------------------------------
 
 
 def save_h5(path, array, **options):
@@ -148,9 +144,6 @@ def test_arrays_and_labels_by_name(tmp_path):
         load(tmp_path / "x.npy", "x")
 
 
-# --- several files ------------------------------------------------------------------------
-
-
 def test_files_that_continue_each_other(tmp_path, monkeypatch):
     names = [tmp_path / "0.npy", tmp_path / "1.h5", tmp_path / "2.csv"]
     parts = np.split(MANY, [20, 21])
@@ -176,8 +169,6 @@ def test_files_that_continue_each_other(tmp_path, monkeypatch):
         with pytest.raises(ArgumentError, match="all must have the same columns"):
             load(wrong)
 
-
-# --- tables -------------------------------------------------------------------------------
 
 FRAME = pd.DataFrame([[1.5, 2, 3], [4, np.nan, 6], [7, 8, 9], [1, 2, 4]])
 NAMED = FRAME.set_axis(["a", "b", "c"], axis=1)
@@ -249,9 +240,6 @@ def test_parquet_types(tmp_path):
     pd.DataFrame({"text": list("abcdefg"), "x": list(PHI)}).to_parquet(path)
     np.testing.assert_array_equal(load(path, "x"), PHI)  # a column of lists
     np.testing.assert_array_equal(np.concatenate([*row_batches(path, 3, "x")]), PHI)
-
-
-# --- what cannot be read ------------------------------------------------------------------
 
 
 def npy_header(shape, descr="<f8"):
@@ -342,24 +330,3 @@ def test_batches_take_the_memory_of_a_batch(tmp_path):
             assert part.nbytes <= size
 
     assert peak_memory(read_all) < 3 * size + 2**20
-
-
-def test_batches_of_a_file_that_shrinks(tmp_path):
-    "To read a map of a file that was shortened would end the process."
-    script = """
-        import os, sys
-        import numpy as np
-        from spectral_moments.io.files import row_batches
-
-        np.save(sys.argv[1], np.ones((300_000, 8)))
-        batches = row_batches(sys.argv[1])
-        first = next(batches)
-        os.truncate(sys.argv[1], 4096)
-        print(first.mean())
-        try:
-            next(batches)
-        except ValueError as error:
-            print(error)
-    """
-    done = succeed("-c", textwrap.dedent(script), tmp_path / "x.npy")
-    assert done.stdout.startswith("1.0") and "became shorter" in done.stdout

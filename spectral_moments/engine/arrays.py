@@ -7,7 +7,7 @@ __all__ = ['LOADED', 'STRIP', 'MAX_STRIP', 'BACKENDS', 'backend', 'namespace', '
            'check_matrix', 'tensor_trials', 'Rows', 'open_rows', 'open_trials', 'take_rows', 'row_blocks', 'sum_blocks',
            'svd']
 
-# %% ../../nbs/inside_arrays.ipynb #ab03b3bb
+# %% ../../nbs/inside_arrays.ipynb #f10363e8
 import functools
 import math
 import mmap
@@ -23,7 +23,7 @@ STRIP = 2**24  # bytes of float64 in a block of rows
 MAX_STRIP = 2**27  # bytes of float64 in a block of rows of a file with tall chunks
 np.empty(2**25 - 2**16, np.uint8)  # freed at once: glibc then reuses the memory of blocks
 
-# %% ../../nbs/inside_arrays.ipynb #7a4eec4a
+# %% ../../nbs/inside_arrays.ipynb #3c6cf932
 def _error(name, problem):
     "Return the error for an argument: what is wrong with it, and the remedy."
     return ArgumentError(name, f"{name} {problem}")
@@ -45,7 +45,7 @@ def backend(
     sliced = all(hasattr(x, name) for name in ("shape", "dtype", "__getitem__"))
     return "file" if sliced and not hasattr(x, "__array__") else "numpy"
 
-# %% ../../nbs/inside_arrays.ipynb #4aa5b188
+# %% ../../nbs/inside_arrays.ipynb #ed06e4c9
 class _TorchNames:
     "Offer torch under numpy's names; new arrays are like a given tensor, on its device."
 
@@ -78,7 +78,7 @@ def to_numpy(
         return np.array([to_numpy(part) for part in x], dtype=float)
     return np.asarray(x.detach().cpu() if backend(x) == "torch" else x, dtype=float)
 
-# %% ../../nbs/inside_arrays.ipynb #40310d63
+# %% ../../nbs/inside_arrays.ipynb #e729e636
 def _as_array(x, name):
     "Make a numpy array of whatever dtype, or raise an error that gives the reason."
     kind = f"is a {type(x).__name__}"
@@ -96,8 +96,9 @@ def _as_array(x, name):
         return _frame_array(x, name)
     if backend(x) == "torch":
         return _tensor_array(x, name)
+    _check_map(x, name)
     try:
-        return np.asarray(_mapped(x, name)[...] if backend(x) == "file" else _filled(x))
+        return np.asarray(x[...] if backend(x) == "file" else _filled(x))
     except (ValueError, TypeError, RuntimeError) as error:
         remedy = "pass numbers, in rows and trials of the same length"
         reason = f"cannot be made into an array ({error})"
@@ -113,7 +114,7 @@ def _filled(x):
         return [_filled(part) for part in x]
     return x
 
-# %% ../../nbs/inside_arrays.ipynb #e5e3eadf
+# %% ../../nbs/inside_arrays.ipynb #7c626fde
 def _frame_array(x, name):
     "Load the columns of a frame, all of which must be numbers, or all truth values."
     columns = {}
@@ -142,7 +143,7 @@ def _tensor_array(x, name):
     x = x.detach().resolve_conj().resolve_neg()
     return (x.double() if x.is_floating_point() else x).numpy()
 
-# %% ../../nbs/inside_arrays.ipynb #253314c2
+# %% ../../nbs/inside_arrays.ipynb #b7ba25e0
 def _check_kind(shape, dtype, name):
     "Refuse anything but real numbers (P, Q) or (T, P, Q)."
     if len(shape) not in (2, 3):
@@ -170,7 +171,7 @@ def _as_doubles(x, name):
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused
         return np.ascontiguousarray(x, dtype=float)
 
-# %% ../../nbs/inside_arrays.ipynb #ae81b606
+# %% ../../nbs/inside_arrays.ipynb #f19c4e89
 def infinite(name: str) -> ArgumentError:
     "Return the error for infinite entries of the argument `name`."
     reason = "has infinite entries, or entries too large for float64"
@@ -223,7 +224,7 @@ def tensor_trials(
         check_trials(phi.detach().cpu() if dense else phi, name=name, missing=True)
     return phi.resolve_neg().double().reshape(-1, *phi.shape[-2:])
 
-# %% ../../nbs/inside_arrays.ipynb #d7cde5b7
+# %% ../../nbs/inside_arrays.ipynb #fa4e81b2
 class Rows:
     "Hold an array (P, Q) or (T, P, Q) whose rows are read when they are asked for."
 
@@ -271,15 +272,14 @@ def _block_height(trials):
         chunk = trials.chunk
     return max(height // chunk, 1) * chunk
 
-# %% ../../nbs/inside_arrays.ipynb #33086839
-def _mapped(x, name):
-    "Return `x`; refuse a memory map of a file that was shortened since."
+# %% ../../nbs/inside_arrays.ipynb #37f8b650
+def _check_map(x, name):
+    "Refuse a memory map of a file that was shortened since."
     inside = getattr(x, "_mmap", None)
     if isinstance(inside, mmap.mmap) and x.mode in ("r", "r+"):
         begin = x.offset - x.offset % mmap.ALLOCATIONGRANULARITY
         if inside.size() < begin + len(inside):
             raise _error(name, "is a map of a file that became shorter; load it again")
-    return x
 
 
 def open_rows(
@@ -294,7 +294,7 @@ def open_rows(
     by_rows = isinstance(x, Rows) or len(x.shape) == 2
 
     def read(rows):
-        _mapped(x, name)
+        _check_map(x, name)
         block = np.array(x[rows] if by_rows else x[:, rows])  # a copy, no longer mapped
         if getattr(x, "mode", "") == "r" and hasattr(mmap, "MADV_DONTNEED"):
             x._mmap.madvise(mmap.MADV_DONTNEED)
@@ -302,7 +302,7 @@ def open_rows(
 
     return Rows((1, *x.shape)[-3:], x.dtype, read, chunk, name)
 
-# %% ../../nbs/inside_arrays.ipynb #43e55940
+# %% ../../nbs/inside_arrays.ipynb #a578ea69
 def _open_dask(x, name):
     "Return trials (T, P, Q) in chunks of whole rows, each validated when it is computed."
     if not hasattr(x, "map_blocks"):
@@ -321,7 +321,7 @@ def _open_dask(x, name):
     x = x if x.ndim == 3 else x[None]
     return x.rechunk({0: -1, 1: "auto", 2: -1}, block_size_limit=STRIP)
 
-# %% ../../nbs/inside_arrays.ipynb #80976723
+# %% ../../nbs/inside_arrays.ipynb #adaedb42
 def open_trials(
     phi,  # real numbers, (P, Q) or (T, P, Q): array, tensor, frame, file, Dask array
     name: str = "phi",  # argument to name in errors
@@ -364,7 +364,7 @@ def row_blocks(
         edges = [*range(0, trials.shape[1], _block_height(trials)), trials.shape[1]]
     return [slice(first, stop) for first, stop in zip(edges, edges[1:])]
 
-# %% ../../nbs/inside_arrays.ipynb #2dbb5d5d
+# %% ../../nbs/inside_arrays.ipynb #16076aff
 def sum_blocks(
     function,  # of (number of the block, its rows (T, n, Q) of each array)
     arrays: list,  # as returned by `open_trials`, with the same rows
@@ -406,7 +406,7 @@ def _sum_by_dask(function, arrays, blocks, combine, advance):
     advance(sum(waiting.values()))  # a cluster does not report single tasks
     return total
 
-# %% ../../nbs/inside_arrays.ipynb #7382a6c3
+# %% ../../nbs/inside_arrays.ipynb #f8435973
 def svd(
     x: np.ndarray,  # matrix
     vectors: bool = True,  # whether to return U, S, V' or the singular values only
