@@ -9,10 +9,10 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
 import numpy as np
+from spectral_moments.engine.planner import make_plan
 
 from spectral_moments import RBF, all_cycles, increasing, kong_valiant, naive
 from spectral_moments.engine.graphs import cycle, graph_terms
-from spectral_moments.engine.planner import make_plan
 
 SEED = 2028
 N_MAX = 6

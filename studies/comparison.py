@@ -17,9 +17,9 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from figures import line
 
 from spectral_moments import RBF, all_cycles, increasing, kong_valiant, naive
-from figures import line
 
 STANDARD = ("naive", "kv_row", "kv_col", "increasing", "all_cycles")
 PAPER = dict(dim=5, kernel_cov=0.25)

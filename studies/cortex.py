@@ -12,11 +12,11 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 import warnings
 
 import numpy as np
+from common import atomic_write
 from dimensionality import participation_ratio
 from recordings import halves, load
 
 from spectral_moments import EstimateWarning, alignments, estimate, naive
-from common import atomic_write
 from spectral_moments.similarity import plain_alignment
 
 SEED = 2031

@@ -10,9 +10,9 @@ from contextlib import suppress
 from functools import partial
 
 import numpy as np
+from spectral_moments.engine.reduction import Axis
 
 import spectral_moments as sm
-from spectral_moments.engine.reduction import Axis
 from spectral_moments.errors import axes_covariance, normal_units
 from spectral_moments.results import power_words
 

@@ -26,6 +26,7 @@ from zipfile import ZIP_LZMA, ZipFile
 
 import numpy as np
 import torch
+from common import atomic_write
 from numba import njit
 from torch.nn.functional import one_hot
 
@@ -37,7 +38,6 @@ from spectral_moments import (
     naive,
     participation_ratio,
 )
-from common import atomic_write
 
 with warnings.catch_warnings():  # a progress bar without widgets is fine
     warnings.simplefilter("ignore")

@@ -16,10 +16,10 @@ import warnings
 
 import numpy as np
 import torch
+from common import atomic_write
 from recordings import ANIMALS, halves, load
 
 from spectral_moments import EstimateWarning, alignments
-from common import atomic_write
 from spectral_moments.similarity import plain_alignment
 
 SEED = 2036

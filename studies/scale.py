@@ -84,10 +84,10 @@ def scheduled(chunks, seconds, threads):
     "How long the graph of so many sleeping tasks takes, and how long it should."
     import dask.array as da
     from dask.distributed import Client, LocalCluster
-
-    from spectral_moments.engine.arrays import map_parts
     from spectral_moments.engine.sources import Source
     from spectral_moments.engine.sums import Piece, added_sums
+
+    from spectral_moments.engine.arrays import map_parts
 
     source = Source(da.zeros((1, chunks, 1), chunks=(1, 1, 1)))
     pieces = [Piece(slice(k, k + 1), {}) for k in range(chunks)]
