@@ -7,7 +7,7 @@ __all__ = ['LOADED', 'STRIP', 'MAX_STRIP', 'BACKENDS', 'backend', 'namespace', '
            'check_matrix', 'tensor_trials', 'Rows', 'open_rows', 'open_trials', 'take_rows', 'row_blocks', 'sum_blocks',
            'svd']
 
-# %% ../../nbs/inside_arrays.ipynb #f10363e8
+# %% ../../nbs/inside_arrays.ipynb #4bc9d2de
 import functools
 import math
 import mmap
@@ -23,7 +23,7 @@ STRIP = 2**24  # bytes of float64 in a block of rows
 MAX_STRIP = 2**27  # bytes of float64 in a block of rows of a file with tall chunks
 np.empty(2**25 - 2**16, np.uint8)  # freed at once: glibc then reuses the memory of blocks
 
-# %% ../../nbs/inside_arrays.ipynb #3c6cf932
+# %% ../../nbs/inside_arrays.ipynb #bc851a4e
 def _error(name, problem):
     "Return the error for an argument: what is wrong with it, and the remedy."
     return ArgumentError(name, f"{name} {problem}")
@@ -32,10 +32,8 @@ def _error(name, problem):
 BACKENDS = {"torch": "torch", "dask": "dask", "h5py": "file", "zarr": "file"}  # by package
 
 
-def backend(
-    x,  # array, or anything else
-) -> str:  # "numpy" (also for what numpy can read), "torch", "file" or "dask"
-    "Return the kind of array."
+def backend(x) -> str:  # array, or anything else
+    "Return the kind of array: numpy (or what numpy can read), torch, file or dask."
     if isinstance(x, (np.memmap, Rows)):
         return "file"
     for kind in type(x).__mro__:
@@ -45,7 +43,7 @@ def backend(
     sliced = all(hasattr(x, name) for name in ("shape", "dtype", "__getitem__"))
     return "file" if sliced and not hasattr(x, "__array__") else "numpy"
 
-# %% ../../nbs/inside_arrays.ipynb #ed06e4c9
+# %% ../../nbs/inside_arrays.ipynb #b4e1b95b
 class _TorchNames:
     "Offer torch under numpy's names; new arrays are like a given tensor, on its device."
 
@@ -63,22 +61,18 @@ class _TorchNames:
     ascontiguousarray = asarray
 
 
-def namespace(
-    x,  # array or tensor
-):  # numpy, or torch under the same names
-    "Return the functions for an array."
+def namespace(x):  # array or tensor
+    "Return the functions for an array: numpy, or torch under the same names."
     return _TorchNames(x) if backend(x) == "torch" else np
 
 
-def to_numpy(
-    x,  # array of any kind, or list of arrays of one shape
-) -> np.ndarray:  # float64
-    "Bring results into memory, from wherever they were computed."
+def to_numpy(x) -> np.ndarray:  # array of any kind, or list of arrays of one shape
+    "Bring results into memory as float64, from wherever they were computed."
     if isinstance(x, (list, tuple)):
         return np.array([to_numpy(part) for part in x], dtype=float)
     return np.asarray(x.detach().cpu() if backend(x) == "torch" else x, dtype=float)
 
-# %% ../../nbs/inside_arrays.ipynb #e729e636
+# %% ../../nbs/inside_arrays.ipynb #e744a69c
 def _as_array(x, name):
     "Make a numpy array of whatever dtype, or raise an error that gives the reason."
     kind = f"is a {type(x).__name__}"
@@ -114,7 +108,7 @@ def _filled(x):
         return [_filled(part) for part in x]
     return x
 
-# %% ../../nbs/inside_arrays.ipynb #7c626fde
+# %% ../../nbs/inside_arrays.ipynb #176de64e
 def _frame_array(x, name):
     "Load the columns of a frame, all of which must be numbers, or all truth values."
     columns = {}
@@ -143,7 +137,7 @@ def _tensor_array(x, name):
     x = x.detach().resolve_conj().resolve_neg()
     return (x.double() if x.is_floating_point() else x).numpy()
 
-# %% ../../nbs/inside_arrays.ipynb #b7ba25e0
+# %% ../../nbs/inside_arrays.ipynb #325af1b7
 def _check_kind(shape, dtype, name):
     "Refuse anything but real numbers (P, Q) or (T, P, Q)."
     if len(shape) not in (2, 3):
@@ -171,7 +165,7 @@ def _as_doubles(x, name):
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused
         return np.ascontiguousarray(x, dtype=float)
 
-# %% ../../nbs/inside_arrays.ipynb #f19c4e89
+# %% ../../nbs/inside_arrays.ipynb #d1fb2f1f
 def infinite(name: str) -> ArgumentError:
     "Return the error for infinite entries of the argument `name`."
     reason = "has infinite entries, or entries too large for float64"
@@ -224,7 +218,7 @@ def tensor_trials(
         check_trials(phi.detach().cpu() if dense else phi, name=name, missing=True)
     return phi.resolve_neg().double().reshape(-1, *phi.shape[-2:])
 
-# %% ../../nbs/inside_arrays.ipynb #fa4e81b2
+# %% ../../nbs/inside_arrays.ipynb #5431069f
 class Rows:
     "Hold an array (P, Q) or (T, P, Q) whose rows are read when they are asked for."
 
@@ -272,7 +266,7 @@ def _block_height(trials):
         chunk = trials.chunk
     return max(height // chunk, 1) * chunk
 
-# %% ../../nbs/inside_arrays.ipynb #37f8b650
+# %% ../../nbs/inside_arrays.ipynb #f2ed6566
 def _check_map(x, name):
     "Refuse a memory map of a file that was shortened since."
     inside = getattr(x, "_mmap", None)
@@ -282,11 +276,8 @@ def _check_map(x, name):
             raise _error(name, "is a map of a file that became shorter; load it again")
 
 
-def open_rows(
-    x,  # memory map, data set of h5py, array of Zarr, `Rows`: (P, Q) or (T, P, Q)
-    name: str = "phi",  # argument to name in errors
-) -> Rows:  # (T, P, Q)
-    "Read an array by rows, each time from where it is stored."
+def open_rows(x, name: str) -> Rows:  # memory map, data set of h5py, array of Zarr, `Rows`
+    "Return an array (P, Q) or (T, P, Q) as `Rows` (T, P, Q), read from where it is stored."
     chunks = getattr(x, "chunks", None)
     chunk = chunks[-2] if chunks else getattr(x, "chunk", 1)
     if isinstance(x, np.ndarray) and not x.flags.c_contiguous:
@@ -302,7 +293,7 @@ def open_rows(
 
     return Rows((1, *x.shape)[-3:], x.dtype, read, chunk, name)
 
-# %% ../../nbs/inside_arrays.ipynb #a578ea69
+# %% ../../nbs/inside_arrays.ipynb #236b5849
 def _open_dask(x, name):
     "Return trials (T, P, Q) in chunks of whole rows, each validated when it is computed."
     if not hasattr(x, "map_blocks"):
@@ -321,7 +312,7 @@ def _open_dask(x, name):
     x = x if x.ndim == 3 else x[None]
     return x.rechunk({0: -1, 1: "auto", 2: -1}, block_size_limit=STRIP)
 
-# %% ../../nbs/inside_arrays.ipynb #adaedb42
+# %% ../../nbs/inside_arrays.ipynb #556727ce
 def open_trials(
     phi,  # real numbers, (P, Q) or (T, P, Q): array, tensor, frame, file, Dask array
     name: str = "phi",  # argument to name in errors
@@ -354,17 +345,15 @@ def take_rows(
     return trials[:, numbers].compute()[:, places]
 
 
-def row_blocks(
-    trials,  # as returned by `open_trials`, (T, P, Q)
-) -> list:  # of slices
-    "Return consecutive blocks of rows that fit into memory: of Dask, the chunks."
+def row_blocks(trials) -> list:  # as returned by `open_trials`, (T, P, Q)
+    "Return slices: consecutive blocks of rows that fit into memory; of Dask, the chunks."
     if backend(trials) == "dask":
         edges = np.cumsum([0, *trials.chunks[1]]).tolist()
     else:
         edges = [*range(0, trials.shape[1], _block_height(trials)), trials.shape[1]]
     return [slice(first, stop) for first, stop in zip(edges, edges[1:])]
 
-# %% ../../nbs/inside_arrays.ipynb #16076aff
+# %% ../../nbs/inside_arrays.ipynb #fcb20a2f
 def sum_blocks(
     function,  # of (number of the block, its rows (T, n, Q) of each array)
     arrays: list,  # as returned by `open_trials`, with the same rows
@@ -406,15 +395,12 @@ def _sum_by_dask(function, arrays, blocks, combine, advance):
     advance(sum(waiting.values()))  # a cluster does not report single tasks
     return total
 
-# %% ../../nbs/inside_arrays.ipynb #f8435973
-def svd(
-    x: np.ndarray,  # matrix
-    vectors: bool = True,  # whether to return U, S, V' or the singular values only
-):  # tuple of three arrays, or one array
-    "Decompose a matrix into singular values and vectors."
+# %% ../../nbs/inside_arrays.ipynb #375536c8
+def svd(x: np.ndarray, vectors: bool = True):  # matrix; whether vectors are wanted
+    "Return U, S, V' of a matrix, or its singular values only."
     try:
         return np.linalg.svd(x, full_matrices=False, compute_uv=vectors)
     except np.linalg.LinAlgError:
-        import scipy.linalg
+        from scipy.linalg import svd as slow_svd
 
-        return scipy.linalg.svd(x, False, vectors, lapack_driver="gesvd")
+        return slow_svd(x, False, vectors, lapack_driver="gesvd")
