@@ -8,7 +8,7 @@ __all__ = ['N_COLUMNS', 'N_ENTRIES', 'N_NAMED', 'NEAR', 'CHANCE', 'MIN_CORRELATI
            'MIN_UNCERTAIN', 'MAX_DRAWS', 'FEW_FEATURES', 'ALIKE', 'find_duplicates', 'find_near_duplicates',
            'check_data', 'influential_units', 'pair_note', 'collect_notes']
 
-# %% ../nbs/inside_notes.ipynb #70cca295
+# %% ../nbs/inside_notes.ipynb #4a33672d
 import itertools
 import math
 
@@ -18,7 +18,7 @@ from scipy.special import bdtrc
 from . import errors
 from .engine.arrays import to_numpy
 
-# %% ../nbs/inside_notes.ipynb #3d88b65d
+# %% ../nbs/inside_notes.ipynb #6e48712e
 N_COLUMNS = 512  # columns that are looked at
 N_ENTRIES = 2**22  # entries up to which all rows are looked at
 N_NAMED = 5  # rows or columns that a note names
@@ -47,7 +47,7 @@ def _without_mean(x, known):
     "Subtract the mean of each column, 0 where there is no entry."
     return np.where(known, x - x.sum(axis=0) / np.maximum(known.sum(axis=0), 1), 0.0)
 
-# %% ../nbs/inside_notes.ipynb #63f0cebf
+# %% ../nbs/inside_notes.ipynb #220449b3
 NEAR = 0.1  # distance to a near duplicate, over that to the next row
 CHANCE = 1e-3  # probability of so many near duplicates
 
@@ -78,7 +78,7 @@ def find_near_duplicates(x: np.ndarray):  # (rows, columns) -> numbers of rows
         return np.flatnonzero(near)
     return np.array([], dtype=int)
 
-# %% ../nbs/inside_notes.ipynb #0a09e666
+# %% ../nbs/inside_notes.ipynb #94281944
 def _duplicate_note(x, known, numbers, what, option):
     "Note rows, or transposed columns, that were measured twice."
     full = np.flatnonzero(known.any(axis=1))
@@ -113,7 +113,7 @@ def _consecutive_note(x, what, option, example):
         f"them the same label in {option}=; otherwise the errors are too small."
     ]
 
-# %% ../nbs/inside_notes.ipynb #852f207a
+# %% ../nbs/inside_notes.ipynb #934136a6
 MAX_GAIN = 1.25  # largest trial over the smallest
 OFFSET_SHARE = 0.8  # of the variance that is one common offset per row
 MEAN_SHARE = 1 / 3  # of m(1) that is the mean response
@@ -165,7 +165,7 @@ def _level_notes(x, known, center):
         notes.append(f"The mean response is {share:.0%} of m(1); center=True removes it.")
     return notes
 
-# %% ../nbs/inside_notes.ipynb #0aed9d47
+# %% ../nbs/inside_notes.ipynb #a969653f
 def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[str]:
     "Check one `NamedMatrix` of the data; return notes."
     T, P, Q = matrix.shape
@@ -208,8 +208,8 @@ def _is_count(x, exponent):
     whole = x.min() == 0 and (x == np.rint(x)).all()
     return bool(whole and x.max() > 1 and x.mean() < MAX_COUNT)
 
-# %% ../nbs/inside_notes.ipynb #05e9df2d
-MAX_SHARE = 0.6  # of the variance due to inputs or features that a single unit causes
+# %% ../nbs/inside_notes.ipynb #9fd4ecb2
+MAX_SHARE = 0.65  # of the variance due to inputs or features that a single unit causes
 MIN_UNITS = 8  # units from which one of them is too many
 MIN_NAMED_SHARE = 0.1  # of the variance that a unit causes that is named
 MIN_SOURCE = 0.3  # of the error that is due to a kind of unit, to be of concern
@@ -263,7 +263,7 @@ def _unit_notes(data, estimate):
         notes += influential_units(some, what) if concern.any() else []
     return notes
 
-# %% ../nbs/inside_notes.ipynb #f90753b9
+# %% ../nbs/inside_notes.ipynb #934982f6
 MIN_UNCERTAIN = 0.5  # standard error over the moment, of a moment that is named
 MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
 FEW_FEATURES = 64  # features that may be all there are
@@ -349,7 +349,7 @@ def _draw_notes(labels, estimate):
     size = f"{np.nanmax(share):.0%} of the error"
     return [f"{', '.join(many)}: random draws are up to {size}; raise n_permutations."]
 
-# %% ../nbs/inside_notes.ipynb #ffedba4e
+# %% ../nbs/inside_notes.ipynb #6bf9af94
 ALIKE = 0.25  # squared correlation of columns, beyond that of others
 
 
@@ -383,7 +383,7 @@ def pair_note(value: float, stderr: float) -> list[str]:
         "shared_features=True, or population= if all units were recorded."
     ]
 
-# %% ../nbs/inside_notes.ipynb #9933ca5a
+# %% ../nbs/inside_notes.ipynb #30d6dcfb
 def collect_notes(
     data,  # `engine.data.Data`
     estimate,  # `Estimate`

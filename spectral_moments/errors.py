@@ -8,7 +8,7 @@ __all__ = ['NORMAL_SOURCES', 'MIN_DEGREES', 'LOG_SCALE', 'MAX_RELATIVE_ERROR', '
            'normal_replicates', 'ErrorDistribution', 'error_distribution', 'quantiles', 'moment_intervals',
            'largest_share', 'effective_units', 'usable', 'is_positive', 'Scale', 'evaluate', 'Jackknifed', 'jackknife']
 
-# %% ../nbs/inside_errors.ipynb #ea48d692
+# %% ../nbs/inside_errors.ipynb #6eeba331
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-# %% ../nbs/inside_errors.ipynb #c0b98cd6
+# %% ../nbs/inside_errors.ipynb #64f6f672
 class Replicates(NamedTuple):
     "Leave-one-out deviations of one source of error."
 
@@ -36,7 +36,7 @@ class Replicates(NamedTuple):
             return np.shape(self.deviations)[-1]
         return float(np.sum(self.multiplicity))
 
-# %% ../nbs/inside_errors.ipynb #cb3b33d7
+# %% ../nbs/inside_errors.ipynb #931eb403
 def influence(replicates: Replicates):  # (words, units); NaN where unknown
     "Scale deviations so that their products add up to the covariance of the words."
     deviations = np.atleast_2d(replicates.deviations)
@@ -62,7 +62,7 @@ def total_error(replicates: dict):  # (words,)
     "Compute the standard error due to all sources (name -> `Replicates`)."
     return np.hypot.reduce([standard_error(source) for source in replicates.values()])
 
-# %% ../nbs/inside_errors.ipynb #961c39f6
+# %% ../nbs/inside_errors.ipynb #417f5273
 def covariance(replicates: dict):  # (words, words); infinite where unknown
     "Compute the covariance of the estimates of all words."
     exponent = np.frexp(total_error(replicates))[1][:, None]
@@ -87,7 +87,7 @@ def normal_replicates(matrix: np.ndarray) -> Replicates:  # covariance (words, w
     deviations = np.concatenate([root, -root], axis=1)
     return Replicates(np.where(unknown[:, None], np.nan, deviations))
 
-# %% ../nbs/inside_errors.ipynb #c4f28c84
+# %% ../nbs/inside_errors.ipynb #56d9633b
 NORMAL_SOURCES = ("draws", "given")  # normal errors of a known covariance
 MIN_DEGREES = 3  # degrees of freedom, unless there are fewer units
 
@@ -129,7 +129,7 @@ def error_distribution(replicates: dict) -> ErrorDistribution:
         acceleration = np.where(known, third / (6 * variance**1.5), 0.0)
     return ErrorDistribution(error, acceleration, np.where(known, degrees, np.inf))
 
-# %% ../nbs/inside_errors.ipynb #18a356e5
+# %% ../nbs/inside_errors.ipynb #6678f657
 def quantiles(
     tail: float,  # probability outside the interval, 0.05 for 95%
     acceleration=0.0,
@@ -140,7 +140,7 @@ def quantiles(
     down = t / np.maximum(1 + acceleration * t, 1 / 3)
     return down, t / np.maximum(1 - acceleration * t, 1 / 3)
 
-# %% ../nbs/inside_errors.ipynb #6ed7988f
+# %% ../nbs/inside_errors.ipynb #d8eee1b4
 LOG_SCALE = 1.5  # largest relative error on the scale of the logarithm
 
 
@@ -160,7 +160,7 @@ def moment_intervals(
         low = np.where(r < 1, m * np.sign(base) * abs(base) ** n, m - down * s)
         return low, m + s * np.expm1(rho * up) / rho
 
-# %% ../nbs/inside_errors.ipynb #2eb47ff2
+# %% ../nbs/inside_errors.ipynb #72ff7347
 MAX_RELATIVE_ERROR = 1 / 3  # standard error over the moment, of a certain order
 MAX_UNIT_SHARE = 1 / 4  # of the variance that one unit may cause, of a certain order
 MIN_POSITIVE = 2.0  # standard errors above zero, of a moment that is there
@@ -190,14 +190,16 @@ def usable(values, stderr, largest_share=0.0):  # boolean array (words,), orders
     "Decide which orders are certain: those before the first with too large an error."
     values, stderr = np.asarray(values, dtype=float), np.asarray(stderr, dtype=float)
     certain = (values > 0) & (stderr < MAX_RELATIVE_ERROR * values)
-    return np.logical_and.accumulate(certain & ~(largest_share > MAX_UNIT_SHARE))
+    return np.logical_and.accumulate(
+        certain & (np.asarray(largest_share) <= MAX_UNIT_SHARE)
+    )
 
 
 def is_positive(value: float, stderr: float) -> bool:
     "Decide whether a moment is above zero by two standard errors, if these are known."
     return bool(value > 0 and not MIN_POSITIVE * stderr >= value)
 
-# %% ../nbs/inside_errors.ipynb #1d2b3c87
+# %% ../nbs/inside_errors.ipynb #7ae21ea8
 class Scale(NamedTuple):
     "A power or, if it is 0, the logarithm of (value - offset) / factor."
 
@@ -228,7 +230,7 @@ class Scale(NamedTuple):
 
 SCALES = dict(identity=Scale(1.0), root=Scale(0.5), log=Scale(0.0), reciprocal=Scale(-1.0))
 
-# %% ../nbs/inside_errors.ipynb #6f787d0a
+# %% ../nbs/inside_errors.ipynb #cd86ddd4
 def evaluate(f: Callable, moments: np.ndarray):  # (words, units) -> (units,)
     "Evaluate a function of moments at each unit, at once if it takes arrays."
     with np.errstate(all="ignore"):
@@ -256,7 +258,7 @@ def _gradient(transformed: Callable, values, replicates):  # (words,)
     up = transformed(values[:, None] + np.diag(step))
     return (up - transformed(values[:, None] - np.diag(step))) / (2 * step)
 
-# %% ../nbs/inside_errors.ipynb #330dd228
+# %% ../nbs/inside_errors.ipynb #5538d4c9
 class Jackknifed(NamedTuple):
     "A function of moments on its scale, with its replicates there."
 
