@@ -7,7 +7,7 @@ __all__ = ['N_EXTENDED', 'FEWEST_CYCLES', 'cycle_options', 'name_matrices', 'cou
            'prepare_matrices', 'term_means', 'combine_terms', 'count_visits', 'deviation_coefficients',
            'sums_through_units', 'unit_deviations', 'word_means']
 
-# %% ../../nbs/inside_all_cycles.ipynb #d8cf32dd
+# %% ../../nbs/inside_all_cycles.ipynb #cad07c85
 import math
 
 import numpy as np
@@ -17,29 +17,26 @@ from .contraction import contract
 from .graphs import CycleOptions, Entry, word_graphs
 from .views import Means, View
 
-# %% ../../nbs/inside_all_cycles.ipynb #88fe8381
+# %% ../../nbs/inside_all_cycles.ipynb #cba12594
 N_EXTENDED = 1024  # entries up to which sums are taken in extended precision
 FEWEST_CYCLES = 1e-9  # a smaller fraction of all cycles cannot be told from rounding
 
 
 def cycle_options(view: View) -> CycleOptions:
     "Collect what decides the graphs of a view."
-    factors = view.factors
+    factors, axes = view.factors.items(), view.axes.items()
+    sizes = [(kind, axis.population) for kind, axis in axes]
     return CycleOptions(
         spaces=tuple(view.spaces.items()),
-        two_factors=tuple(s for s, x in factors.items() if x.left is not x.right),
+        two_factors=tuple(name for name, x in factors if x.left is not x.right),
         center=view.center,
-        population=tuple(
-            (kind, axis.population)
-            for kind, axis in view.axes.items()
-            if axis.population is not None
-        ),
-        grouped=tuple(k for k, axis in view.axes.items() if axis.groups is not None),
-        missing=any(x.right_count is not None for x in factors.values()),
-        noisy=tuple(s for s, x in factors.items() if x.noise is not None),
+        population=tuple((kind, size) for kind, size in sizes if size is not None),
+        grouped=tuple(kind for kind, axis in axes if axis.groups is not None),
+        missing=any(x.right_count is not None for _, x in factors),
+        noisy=tuple(name for name, x in factors if x.noise is not None),
     )
 
-# %% ../../nbs/inside_all_cycles.ipynb #98db6494
+# %% ../../nbs/inside_all_cycles.ipynb #446e50fc
 def name_matrices(view):  # dict: label -> matrix (P, Q)
     "Name the factors of all systems; those in different places meet in memory."
     matrices = {}
@@ -61,22 +58,21 @@ def count_matrices(view, matrices):  # dict: label -> matrix of ones and zeros
     counts = {}
     for label, x in matrices.items():
         count = getattr(view.factors[label.system], label.count.role)
-        count = 1.0 if count is None else namespace(x).asarray(count)
-        counts[label] = counts[label.count] = 0 * x + count
+        if count is not None and backend(count) != backend(x):
+            count = to_numpy(count)
+        counts[label] = counts[label.count] = 0 * x + (1.0 if count is None else count)
     return counts
 
 
-def center_columns(matrices, counts, weights):
+def center_columns(matrices, counts, weights):  # dict: label -> matrix
     "Subtract from each column its mean over the rows, of what was measured."
     centered = {}
     for label, x in matrices.items():
         weight = namespace(x).asarray(np.ones(len(x)) if weights is None else weights)
-        if counts:
-            number = weight @ counts[label]
-            mean = (weight @ x) / (number + (number == 0))
-            centered[label] = x - counts[label] * mean
-        else:
-            centered[label] = x - (weight @ x) / weight.sum()
+        count = counts.get(label)
+        number = weight.sum() if count is None else weight @ count
+        mean = (weight @ x) / (number + (number == 0))
+        centered[label] = x - (mean if count is None else count * mean)
     return centered
 
 
@@ -84,23 +80,22 @@ def prepare_matrices(view, options):  # two dicts: label -> matrix
     "Return the matrices of all labels, and whether their entries were measured."
     measured = name_matrices(view)
     counts = count_matrices(view, measured) if options.missing else {}
-    matrices = dict(measured)
+    matrices = measured
     if options.center:
         matrices = center_columns(measured, counts, view.axes["inputs"].weights)
-    for label in list(matrices):
-        if label.system in options.noisy and label.role == "right":
-            square = label._replace(role="square")
+    squares = {}
+    for label, x in matrices.items():
+        if label.system in options.noisy:
             variance = view.factors[label.system].noise.variance(measured[label])
-            matrices[square] = matrices[label] ** 2 - variance
-            if counts:
-                matrices[square] = matrices[square] * counts[label]
-                counts[square] = counts[label]
-    return {**counts, **matrices}, counts
+            square = label._replace(role="square")
+            squares[square] = (x**2 - variance) * counts.get(label, 1.0)
+            counts |= {square: counts[label]} if counts else {}
+    return {**counts, **matrices, **squares}, counts
 
-# %% ../../nbs/inside_all_cycles.ipynb #80b6fecd
+# %% ../../nbs/inside_all_cycles.ipynb #828725ac
 def term_means(terms, axes):  # (terms, graphs), NaN where there are too few units
     "Return the weights of the sums of graphs in the mean of each pattern."
-    weights = np.full(terms.sums.shape, np.nan)
+    weights = np.full(terms.sums.shape, np.nan, dtype=np.longdouble)
     for term, positions in enumerate(terms.positions):
         ways = math.prod(math.perm(axes[kind].count, n) for kind, n in positions.items())
         if ways:
@@ -114,13 +109,16 @@ def combine_terms(
 ):  # (means,) array or tensor with gradient; (means,) sums of absolute terms
     "Combine the sums of graphs."
     xp, unknown = namespace(totals[0]), np.isnan(weights).any(1)
-    terms = xp.asarray(np.nan_to_num(weights)) * xp.stack(totals)
-    values = terms.sum(1) + xp.asarray(np.where(unknown, np.nan, 0.0))
+    weights, offset = np.nan_to_num(weights), np.where(unknown, np.nan, 0.0)
+    if xp is not np:  # tensors
+        weights, offset = xp.asarray(to_numpy(weights)), xp.asarray(offset)
+    terms = weights * xp.stack(totals)
+    values = terms.sum(1) + offset
     if not getattr(values, "requires_grad", False):
         values = to_numpy(values)
     return values, to_numpy(abs(terms).sum(1))
 
-# %% ../../nbs/inside_all_cycles.ipynb #3934aafe
+# %% ../../nbs/inside_all_cycles.ipynb #ae50eccc
 def count_visits(words, spaces, kind):  # (words, 1)
     "Count how many units of one kind of axis each word visits."
     visits = [sum(kind in ("inputs", spaces[name]) for name in word) for word in words]
@@ -146,9 +144,7 @@ def sums_through_units(contributions, kind, axis):  # (words, units)
     return np.array([np.bincount(axis.groups, row) for row in rows])
 
 
-def unit_deviations(
-    view, words, terms, means, sums, counts
-):  # dict: kind -> (words, units)
+def unit_deviations(view, words, terms, means, sums, counts, groups):
     "Return the estimates without each unit minus the estimates {eq}`eq-deviation`."
     patterns = to_numpy(combine_terms(means, sums.totals)[0])  # the mean of each pattern
     coefficients = deviation_coefficients(terms, view, words)
@@ -156,7 +152,7 @@ def unit_deviations(
     if counts:
         weights = np.nan_to_num(means * (1.0 if single else patterns[:, None]))
         seeds = np.concatenate([of @ weights for of in coefficients.values()])
-        counted = contract(terms.graphs, counts, seeds, view.axes).contributions
+        counted = contract(terms.graphs, counts, seeds, groups).contributions
     deviations = {}
     for kind, axis in view.axes.items():
         name = kind if kind in coefficients else ""
@@ -177,7 +173,7 @@ def unit_deviations(
         deviations[kind] = np.where(visits == 0, 0.0, change / rest)
     return deviations
 
-# %% ../../nbs/inside_all_cycles.ipynb #83d8b461
+# %% ../../nbs/inside_all_cycles.ipynb #e8bc9257
 def word_means(
     view: View,
     words: tuple,  # of words, tuples of names of systems
@@ -187,16 +183,17 @@ def word_means(
     options = cycle_options(view)
     terms = word_graphs(tuple(words), options)
     matrices, counts = prepare_matrices(view, options)
+    groups = {kind: view.axes[kind].groups for kind in options.grouped}
     means, seeds = term_means(terms, view.axes), ()
     if counts:
-        totals = contract(terms.graphs, counts, axes=view.axes).totals
+        totals = contract(terms.graphs, counts, groups=groups).totals
         observed, size = combine_terms(means, totals)
         observed[observed <= FEWEST_CYCLES * size] = np.nan
         means = means / observed[:, None]
     if deviations:
         coefficients = deviation_coefficients(terms, view, words).values()
         seeds = np.concatenate([of @ np.nan_to_num(means) for of in coefficients])
-    sums = contract(terms.graphs, matrices, seeds, view.axes)
+    sums = contract(terms.graphs, matrices, seeds, groups)
     unknown = (terms.coefficients != 0) @ np.isnan(means).any(1)
     weights = terms.coefficients @ np.nan_to_num(means)
     weights[unknown] = np.nan
@@ -204,7 +201,7 @@ def word_means(
     rounding = np.where(unknown, 0.0, _precision(view, matrices) * size)
     if not deviations:
         return Means(values, rounding=rounding)
-    changes = unit_deviations(view, words, terms, means, sums, counts)
+    changes = unit_deviations(view, words, terms, means, sums, counts, groups)
     for of in changes.values():
         of[unknown] = np.nan
     return Means(to_numpy(values), changes, rounding)
