@@ -1,9 +1,11 @@
-"""What a result says of itself, whichever door it came through."""
+"""What a result says of itself, and how a number with an error behaves."""
 
+import itertools
 import json
 import math
-import warnings
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,186 +13,519 @@ from conftest import normal
 
 import spectral_moments as sm
 from spectral_moments import errors
-from spectral_moments.engine.reduction import Axis
-from spectral_moments.errors import Scale
-from spectral_moments.results import SCHEMA, Quantity, derive_each
+from spectral_moments.errors import ErrorDistribution, Replicates, normal_replicates
+from spectral_moments.processes import Linear
+from spectral_moments.quantities import Quantity
+from spectral_moments.results import SCHEMA, Estimate, from_moments, holm, power_words
 
-COUNTS = np.random.default_rng(3).poisson(3.0, (36, 20)).astype(float)
-USED = ("center", "groups", "population", "weights", "noise", "method", "seed", "version")
-
-
-def estimated(phi, **options):
-    return sm.estimate(phi, 2, **options)
-
-
-def streamed(phi, groups=None, **options):
-    return sm.Stream(phi.shape[1], 2, **options).update(phi, groups=groups).estimate()
+PHI = Linear(20).sample(100, 64, random_state=1)
+EST = sm.estimate(PHI, 3)
+OTHER = sm.estimate(Linear(30).sample(100, 80, random_state=2), 3)
+SINGLE = (
+    "Single trial: measurement noise inflates the dimension; pass repeats to remove it."
+)
 
 
-@pytest.mark.parametrize("door", [estimated, streamed])
-def test_header_and_json_say_what_was_used(door):
-    pairs = np.arange(36) // 2
-    found = door(COUNTS, groups=pairs, population=None, random_state=5, center=False)
-    words = found.to_dict()["settings"]
-    assert set(USED) < set(words) and found.to_dict()["schema"] == SCHEMA
-    assert words["groups"] == {"inputs": 18} and words["seed"] == 5
-    head = str(found).split("\n")[0]
-    version = f"version {sm.__version__}"
-    for said in ("not centred", "18 groups of inputs", "seed 5", version):
-        assert said in head
+def number(value, error, n_units=400, call="a", **fields):
+    "A quantity with a normal error."
+    units = np.random.default_rng(n_units).standard_normal(n_units)
+    units = error * units / errors.standard_error(Replicates(units))[0]
+    return Quantity(value, {(call, "inputs"): Replicates(units)}, **fields)
+
+
+# --- what is printed ----------------------------------------------------------------------
+
+
+def test_the_printed_estimate():
+    "Words, digits and order of the lines, literally."
+    assert str(EST).splitlines() == [
+        "100 inputs x 64 features, mean removed, features: a sample of infinitely many",
+        "Dimension (participation ratio): 19.9 ± 1.9, 95% CI 16.6 to 24.5",
+        SINGLE,
+        "n  estimate  std. error  95% low  95% high      method",
+        "1     19.45       1.024    17.46     21.62  all cycles",
+        "2     18.98       2.789    13.96     25.56  all cycles",
+        "3     18.46       6.899    8.132     39.93  all cycles  uncertain",
+        f"method auto, seed 0, version {sm.__version__}",
+    ]
+    assert repr(EST) == str(EST) and EST._repr_html_().startswith("<pre>100 inputs")
+
+
+def test_the_first_line_says_what_the_features_stand_for():
+    first = lambda phi, **options: str(sm.estimate(phi, **options)).splitlines()[0]
+    assert (
+        first(PHI, population="all")
+        == "100 inputs x 64 features, mean removed, all 64 features"
+    )
+    assert first(PHI, population=1024, center=False) == (
+        "100 inputs x 64 features, mean kept, 64 of 1024 features"
+    )
+    gaps = np.where(np.arange(6400).reshape(100, 64) % 5 == 0, np.nan, PHI)
+    assert first(gaps).startswith("100 inputs x 64 features, 20% missing, mean removed")
+    trials = PHI + normal((3, 100, 64))
+    assert first(trials, trials=True).startswith(
+        "100 inputs x 64 features, 3 repeats, mean"
+    )
+    grouped = first(PHI, groups=np.arange(100) // 2)
+    assert "mean removed, 50 groups of inputs, features:" in grouped
+
+
+def test_ascii_where_the_terminal_has_no_utf8(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(encoding="ascii"))
+    text = str(EST)
+    monkeypatch.undo()
+    assert "19.9 +- 1.9, 95% CI" in text and text.isascii()
+
+
+def test_json_and_frame():
+    stored = json.loads(json.dumps(EST.to_dict()))
+    assert stored["schema"] == SCHEMA and stored["values"] == EST.values.tolist()
+    assert stored["dimension"]["value"] == EST.dimension().value
+    assert set(stored["error_by_source"]) == {"inputs", "features"}
+    gaps = np.where(np.arange(6400).reshape(100, 64) % 5 == 0, np.nan, PHI)
+    found = sm.estimate(gaps, random_state=5, population=80)
+    settings = json.loads(json.dumps(found.to_dict()))["settings"]
+    assert settings["missing"] == {"phi": pytest.approx(0.2)} and settings["seed"] == 5
+    assert settings["population"] == {"features": 80} and settings["center"] is True
+    frame = EST.to_frame()
+    assert frame.loc[2, "value"] == EST.values[1] and not frame.loc[3, "usable"]
+    generator = sm.estimate(PHI, random_state=np.random.default_rng(1))
+    assert generator.settings["seed"] == "of a generator"
+
+
+def test_the_sentence():
+    assert EST.sentence() == (
+        "Spectral moments of orders 1 to 3 were estimated from 100 inputs x 64 features, "
+        "mean removed, features: a sample of infinitely many, by all cycles (up to order "
+        "3), with standard errors by the jackknife over inputs and features (Chun et al. "
+        f"2025; spectral_moments {sm.__version__}). The dimension (participation ratio, "
+        "m(1)^2/m(2)) is 19.9 ± 1.9, 95% CI 16.6 to 24.5."
+    )
+    trials = PHI + normal((2, 100, 64))
+    trials[0, 3, 4] = np.nan
+    said = sm.estimate(trials, trials=True).sentence()
+    assert "products across halves of the repeats" in said and "0.0078% missing" in said
+    counts = np.random.default_rng(0).poisson(3, (40, 30))
+    said = sm.estimate(counts, noise="poisson").sentence()
+    assert "variance of poisson noise was subtracted from squares of entries" in said
+
+
+def test_sampled_rows_are_said():
+    est = replace(
+        EST,
+        settings=EST.settings | dict(sampled=dict(rows=16384, of=3 * 10**5, orders=[3])),
+    )
+    assert str(est).splitlines()[-2] == "m(3): 16,384 of 300,000 rows"
+
+
+# --- estimates ----------------------------------------------------------------------------
+
+
+def test_moments_as_quantities():
+    low, high = EST.interval()
+    for n in (1, 2, 3):
+        q = EST[n]
+        assert (q.value, q.stderr) == pytest.approx((EST.values[n - 1], EST.stderr[n - 1]))
+        assert q.interval() == pytest.approx((low[n - 1], high[n - 1]))
+        assert q.name == f"m({n})"
+    assert EST[("phi", "phi")].value == EST[2].value
+    with pytest.raises(KeyError):
+        EST[4]
+
+
+def test_errors_by_source_and_covariance():
+    np.testing.assert_allclose(
+        np.hypot(*EST.error_by_source.values()), EST.stderr, rtol=1e-12
+    )
+    np.testing.assert_allclose(np.diag(EST.covariance), EST.stderr**2, rtol=1e-9)
+    found = EST.dimension()
+    assert math.hypot(*found.error_by_source.values()) == pytest.approx(found.stderr)
+    none = sm.estimate(PHI, stderr=False)
+    assert none.covariance is None and np.isnan(none.stderr).all() and not none.usable.any()
+    assert str(none.dimension()).splitlines()[0].endswith("19.94 (no standard error)")
+    assert np.isnan(none.dimension().stderr) and np.isnan(none.dimension().p_value())
+
+
+@pytest.mark.parametrize("order", [2, 3])
+def test_the_dimension(order):
+    "The jackknife of the Renyi dimension on the scale of its reciprocal."
+    f = lambda m: (m[order - 1] / m[0] ** order) ** (1 / (1 - order))
+    same = EST.derive(f, "reciprocal")
+    found = EST.dimension(order)
+    assert found.value == pytest.approx(same.value, rel=1e-12)
+    assert found.interval() == pytest.approx(same.interval(), rel=1e-9)
+    exact = from_moments(20 * 0.7 ** np.arange(1, 4))
+    assert exact.dimension(order).value == pytest.approx(20)
+    with pytest.raises(ValueError, match="order = 4 needs m\\(4\\)"):
+        EST.dimension(4)
+
+
+@pytest.mark.parametrize("size", [1e-160, 1e-100, 1.0, 1e100, 1e140])
+def test_the_dimension_has_no_scale(size):
+    found = sm.estimate(PHI * size, 3)
+    assert found.dimension().value == pytest.approx(EST.dimension().value, rel=1e-9)
+    assert found.dimension().interval() == pytest.approx(
+        EST.dimension().interval(), rel=1e-9
+    )
+    truth = []
+    for n, value in enumerate(EST.values, 1):
+        log = math.log10(value) + 2 * n * math.log10(size)
+        truth.append(float(value) * size ** (2 * n) if -290 < log < 308 else math.nan)
+    np.testing.assert_allclose(found.values, truth, rtol=1e-9)
+
+
+def test_no_dimension_without_a_signal():
+    "Where m(1) is not above twice its error, the ratio may be any number."
+    assert str(from_moments([1.0, 0.1], [0.6, 0.01]).dimension()).endswith("undetermined")
+    unknown = from_moments([1.0, -0.01], [0.01, 0.02]).dimension()
+    low, high = unknown.interval()
+    assert math.isnan(unknown.value) and 20 < low < 50 and high == math.inf
+    assert str(unknown).endswith(f"undetermined, 95% CI {low:.0f} or more")
+    assert unknown.to_dict()["value"] is None and unknown.to_dict()["high95"] is None
+    nothing = from_moments([1.0, -0.9], [0.01, 0.02]).dimension()
+    assert np.isnan(nothing.interval()).all() and str(nothing).endswith("undetermined")
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_layer_has_no_more_dimensions_than_units(seed):
+    noise = np.random.default_rng([seed, 1]).standard_normal((60, 12))
+    found = sm.estimate(noise, population="all").dimension()
+    low, high = found.interval()
+    assert found.value <= 12 and low < high <= 12
+    exceeds = "The estimate exceeds the 12 units there are: given as 12."
+    assert (exceeds in found.notes) == (found.value == 12) == (exceeds in str(found))
+    text = str(sm.estimate(noise, population="all"))
+    assert text.count(exceeds) == (found.value == 12)
+    assert sm.estimate(noise).dimension().interval()[1] == math.inf
+
+
+def test_usable_by_systems():
+    "Each kind of word stops at its first uncertain order; one unit may not cause it all."
+    words = [("a",), ("b",), ("a", "a"), ("a", "b"), ("b", "b"), ("b", "b", "b")]
+    values = np.ones(6)
+    spread = normal_replicates(np.diag([0.1, 0.1, 0.4, 0.2, 0.1, 0.1]) ** 2)
+    shapes = {"a": (1, 30, 40), "b": (1, 30, 50)}
+    est = Estimate(values, {"given": spread}, words, shapes, ["all cycles"] * 6)
+    assert est.usable.tolist() == [True, True, False, True, True, True]
+    single = Replicates(np.vstack([np.eye(1, 30, k=4) * 0.1] * 6))
+    alone = replace(est, replicates={"inputs": single})
+    assert not alone.usable.any()
+    assert "a b" in str(est) and est.to_dict()["dimension"] is None
+    assert est.dimension(system="b").uncorrected == pytest.approx(1)
+
+
+def test_notes_travel():
+    "Everything derived has the notes of its estimate, and prints each of them once."
+    movies = np.repeat(PHI[:40], 3, axis=0) + 0.1 * normal((120, 64))
+    est = sm.estimate(movies)
+    assert est.notes
+    found = est.dimension()
+    for q in (
+        found,
+        est[1],
+        est.derive(lambda m: m[0]),
+        found - 1,
+        2 * found,
+        found / est[1],
+    ):
+        assert q.notes == est.notes
+        assert all(str(q).count(note) == 1 for note in est.notes)
+    assert str(est).count(est.notes[0]) == 1
+    table = sm.compare({"movies": est, "images": EST})
+    assert f"movies: {est.notes[0]}" in table.notes
+    assert f"{found}" == str(found).splitlines()[0].partition(": ")[2]
+
+
+def test_given_moments():
+    est = from_moments([1.0, 0.2, 0.1], [0.1, 0.02, np.inf])
+    assert np.isinf(est.stderr).tolist() == [False, False, True]
+    assert "Single trial" not in str(est) and "Moments that were given" in str(est)
+    joint = from_moments([1.0, 0.2], covariance=[[0.01, 0.001], [0.001, 0.0004]])
+    np.testing.assert_allclose(joint.covariance, [[0.01, 0.001], [0.001, 0.0004]])
+    with pytest.raises(ValueError, match="values has shape"):
+        from_moments(np.ones((2, 2)))
+    with pytest.raises(TypeError, match="values must be numbers"):
+        from_moments(est)
+    assert power_words(2) == [("phi",), ("phi", "phi")]
+
+
+def test_refused():
+    with pytest.raises(ValueError, match="level = 95"):
+        EST.interval(95)
+    with pytest.raises(ValueError, match="scale = 'cube' is not one of identity"):
+        EST.derive(lambda m: m[0], "cube")
+    with pytest.raises(ValueError, match="of = 'rank'"):
+        EST.expected_stderr(of="rank")
+
+
+# --- forecasts ----------------------------------------------------------------------------
+
+
+def test_expected_stderr():
+    "At the present size the present error; else every source by its number of units."
+    np.testing.assert_allclose(EST.expected_stderr(), EST.stderr, rtol=1e-12)
+    np.testing.assert_allclose(
+        EST.expected_stderr(10**9), EST.error_by_source["features"], rtol=1e-3
+    )
+    n = np.arange(1, 4)  # a mean that is removed takes one more input
+    for P in (50, 300):
+        factor = ((P - 1) / (P - n - 1) * (100 - n - 1) / 99) ** 2 * 100 / P
+        inputs, features = (EST.error_by_source[kind] for kind in ("inputs", "features"))
+        expected = np.sqrt(inputs**2 * factor + features**2)
+        np.testing.assert_allclose(EST.expected_stderr(P), expected, rtol=1e-9)
+    assert np.isinf(EST.expected_stderr(4)).tolist() == [False, False, True]
+    with pytest.raises(ValueError, match="P = 0"):
+        EST.expected_stderr(0)
+    grouped = sm.estimate(PHI, groups=np.arange(100) // 2)
+    assert grouped.expected_stderr()[0] == pytest.approx(grouped.stderr[0])
+    assert np.isnan(sm.estimate(PHI, stderr=False).expected_stderr()).all()
+
+
+def test_expected_stderr_against_the_spread_of_larger_samples():
+    larger = [sm.estimate(Linear(8).sample(120, 90, random_state=k)) for k in range(40)]
+    small = [sm.estimate(Linear(8).sample(60, 45, random_state=k)) for k in range(40)]
+    spread = np.std([x.dimension().value for x in larger])
+    expected = np.mean([x.expected_stderr(120, 90, of="dimension") for x in small])
+    assert 0.9 * spread < expected < 2 * spread  # units alike: the jackknife is too large
+
+
+def test_a_finite_layer_in_forecasts():
+    part = sm.estimate(PHI, population=128)
+    inputs = part.error_by_source["inputs"]
+    np.testing.assert_allclose(part.expected_stderr(Q=128), inputs, rtol=1e-9)
+    half = part.expected_stderr(Q=96) ** 2 - inputs**2
+    n, features = np.arange(1, 3), part.error_by_source["features"]
+    factor = ((95) / (96 - n) * (64 - n) / 63) ** 2 * 64 / 96 * (32 / 64)
+    np.testing.assert_allclose(half, features**2 * factor, rtol=1e-9)
+
+
+def test_sizes_needed():
+    found = EST.dimension()
+    inputs, features = (found.error_by_source[kind] for kind in ("inputs", "features"))
+    target = 0.5 * (features + found.stderr)
+    needed = found.sizes_needed(target)
+    P, Q = needed["inputs"]
+    assert Q == 64 and found.expected_stderr(P) <= target < found.expected_stderr(P - 2)
+    assert found.sizes_needed(0.9 * features)["inputs"] is None  # more inputs alone cannot
+    assert found.sizes_needed(0.9 * inputs)["features"] is None
+    P, Q = found.sizes_needed(0.9 * min(inputs, features))["both"]
+    assert found.expected_stderr(P, Q) <= 0.9 * min(inputs, features)
+
+
+# --- a quantity is a number ---------------------------------------------------------------
+
+
+def test_a_quantity_is_a_number():
+    q = EST.dimension()
+    v = q.value
+    assert q > 5 and q >= v and q < 1000 and q <= np.float64(v) and q == v and q != v + 1
+    assert sorted([EST[1], q], key=float)[0].value == min(EST[1].value, v)
+    assert (round(q), round(q, 2), int(q)) == (round(v), round(v, 2), int(v))
+    assert np.log(q) == math.log(q) == pytest.approx(math.log(v)) and float(q) == v
+    assert f"{q:.1f}" == f"{v:.1f}" and f"{q}" == "19.9 ± 1.9, 95% CI 16.6 to 24.5"
+    np.testing.assert_allclose(np.array([1.0, 2.0]) * q, [v, 2 * v])
+    np.testing.assert_allclose([q, q], [v, v])
+    assert q == pytest.approx(v) and {q: 1}[q] == 1 and abs(-q).value == v
+    with pytest.raises(TypeError):
+        q + "a"
+
+
+def test_arithmetic_with_numbers_keeps_the_error_and_its_shape():
+    q = EST.dimension()
+    low, high = q.interval()
+    cases = [
+        (q + 1, (low + 1, high + 1), 1),
+        (1 + q, (low + 1, high + 1), 1),
+        (q - 1, (low - 1, high - 1), 1),
+        (2 * q, (2 * low, 2 * high), 2),
+        (np.float64(2) * q, (2 * low, 2 * high), 2),
+        (q / 64, (low / 64, high / 64), 1 / 64),
+        (-q, (-high, -low), 1),
+        (3 - 2 * q, (3 - 2 * high, 3 - 2 * low), 2),
+    ]
+    for found, ends, factor in cases:
+        assert found.interval() == pytest.approx(ends, rel=1e-12)
+        assert found.stderr == pytest.approx(factor * q.stderr, rel=1e-12)
+    inverse = 1 / q
+    assert inverse.value == pytest.approx(1 / q.value)
+    assert inverse.stderr == pytest.approx(q.stderr / q.value**2)
+    assert (q + 1).p_value(21) == pytest.approx(q.p_value(20), rel=1e-6)
+
+
+def test_quantities_of_one_call_are_paired():
+    first, second = EST[1], EST[2]
+    direct = EST.derive(lambda m: m[0] - m[1])
+    assert (first - second).stderr == pytest.approx(direct.stderr, rel=1e-9)
+    assert (first + second).stderr == pytest.approx(
+        EST.derive(lambda m: m[0] + m[1]).stderr, rel=1e-9
+    )
+    same = EST.derive(lambda m: m[1] / m[0], "log")
+    ratio, product = second / first, second * first
+    assert ratio.stderr / ratio.value == pytest.approx(same.stderr / same.value, rel=0.05)
+    assert product.value == pytest.approx(second.value * first.value)
+    q = EST.dimension()
+    assert (q - q).interval() == (0, 0) and (q / q).interval() == (1, 1)
+    other = OTHER.dimension()
+    apart = (other - q).stderr
+    assert apart == pytest.approx(math.hypot(other.stderr, q.stderr), rel=1e-9)
+    assert math.isnan((q / -other).value)
+
+
+def test_intervals_of_differences_by_definition():
+    "Arms of both intervals, the square root of their squares."
+    q, other = EST.dimension(), OTHER.dimension()
+    (l1, h1), (l2, h2) = q.interval(), other.interval()
+    low, high = (other - q).interval()
+    value = other.value - q.value
+    assert low == pytest.approx(value - math.hypot(other.value - l2, h1 - q.value))
+    assert high == pytest.approx(value + math.hypot(h2 - other.value, q.value - l1))
+    low, high = np.log((other / q).interval())
+    log = math.log(other.value / q.value)
+    assert low == pytest.approx(log - math.hypot(*np.log([other.value / l2, h1 / q.value])))
+    assert high == pytest.approx(
+        log + math.hypot(*np.log([h2 / other.value, q.value / l1]))
+    )
+    open_end = from_moments([1.0, -0.01], [0.01, 0.02]).dimension() - 5 * EST[1] / EST[1]
+    assert math.isnan(open_end.value) and open_end.interval()[1] == math.inf
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_p_values_belong_to_intervals(seed):
+    "One minus the level of the interval that ends at the null value, whatever the scale."
+    rng = np.random.default_rng(seed)
+    a = EST.dimension() if seed % 2 else number(rng.normal(), 0.5)
+    b = OTHER.dimension() * rng.uniform(0.5, 1) if seed % 2 else number(1.0, 0.3, call="b")
+    for q, null in ((a, a.value * 0.8), (b - a, 0.0), (b - a, 1.0)):
+        p = q.p_value(null)
+        ends = q.interval(1 - p)
+        assert min(abs(end - null) for end in ends) < 1e-6 * max(1, abs(q.value))
+        low, high = q.interval(0.95)
+        assert (p < 0.05) == (not low <= null <= high)
+    assert a.p_value(a.value) == 1
+
+
+def test_p_value_of_a_normal_error():
+    from scipy import stats
+
+    q = replace(number(1.0, 0.5), error_model=ErrorDistribution(0.5, 0.0, math.inf))
+    assert q.p_value() == pytest.approx(2 * stats.norm.sf(2), rel=1e-3)
+    assert q.interval() == pytest.approx((1 - 0.98, 1 + 0.98), abs=1e-3)
+    far = replace(q, transformed=20.0)
+    assert 0 < far.p_value() < 1e-300 or far.p_value() == pytest.approx(0, abs=1e-290)
+
+
+def test_digits_follow_the_error():
+    text = lambda value, error: f"{number(value, error)}".split(",")[0]
+    assert text(123.4, 15) == "123 ± 15" and text(1.006, 0.0013) == "1.0060 ± 0.0013"
+    assert text(0.031, 0.096) == "0.031 ± 0.096" and text(1.2e10, 3e8) == "1.2e+10 ± 3e+08"
+    unknown = Quantity(0.25, {("call", "inputs"): Replicates(np.full(2, np.inf))})
+    assert str(unknown) == "0.25 (error unknown)"
+
+
+# --- comparisons --------------------------------------------------------------------------
+
+
+def test_holm():
+    np.testing.assert_allclose(holm([0.01, 0.04, 0.03, np.nan]), [0.03, 0.06, 0.06, np.nan])
+    np.testing.assert_allclose(holm([0.9, 0.8]), [1, 1])
+
+
+def test_compare_prints_difference_ratio_and_p():
+    found = sm.compare({"V1": EST, "V2": OTHER})
+    (row,) = found.records()
+    difference, ratio = (
+        OTHER.dimension() - EST.dimension(),
+        OTHER.dimension() / EST.dimension(),
+    )
+    assert row["p"] == difference.p_value() == row["p_holm"]
+    assert (row["low95"], row["high95"]) == difference.interval()
+    assert (row["ratio_low95"], row["ratio_high95"]) == ratio.interval()
+    lines = str(found).splitlines()
+    assert lines[0] == f"V1: Dimension (participation ratio) {EST.dimension()}"
+    assert lines[2].split("  ")[-1].strip() == "p (Holm-corrected)"
+    assert lines[3].startswith("V2 - V1")
     json.dumps(found.to_dict())
 
 
-def test_every_option_is_said():
-    weights = np.linspace(1, 2, 36)
-    options = dict(row_weights=weights, population=(None, 50), noise="poisson")
-    found = sm.estimate(COUNTS, 2, random_state=np.random.default_rng(1), **options)
-    head = str(found).split("\n")[0]
-    for said in ("centred", "population of 50 features", "weights of inputs", "poisson"):
-        assert said in head
-    assert "seed of a generator" in head
-    both = sm.alignment(normal((30, 9)), normal((30, 8), 1), groups=np.arange(30) // 3)
-    words = both.to_dict()
-    assert words["schema"] == SCHEMA and words["settings"]["groups"] == {"inputs": 10}
-    assert f"version {sm.__version__}" in str(both)
+def test_compare_takes_matrices_quantities_and_functions():
+    phi = Linear(30).sample(100, 80, random_state=2)
+    named = sm.compare({"a": PHI, "b": phi}).records()[0]
+    same = sm.compare({"a": EST.dimension(), "b": OTHER.dimension()}).records()[0]
+    assert named["difference"] == pytest.approx(same["difference"], rel=1e-9)
+    assert named["p"] == pytest.approx(same["p"], rel=1e-6)
+    whole = sm.compare({"a": PHI, "b": phi}, population="all")
+    assert whole.quantities["b"][0] == sm.estimate(phi, population="all").dimension()
+    each = sm.compare({"a": EST, "b": OTHER}, of=lambda est: est[1]).records()[0]
+    assert each["difference"] == pytest.approx(OTHER.values[0] - EST.values[0])
+    rows = sm.compare({"a": EST, "b": OTHER, "c": EST}, of="moments").records()
+    assert [row["of"] for row in rows] == ["m(1)", "m(2)", "m(3)"] * 3
+    np.testing.assert_allclose([r["p_holm"] for r in rows], holm([r["p"] for r in rows]))
+    for bad, why in ((EST, "must be a dict"), ({"a": EST}, "two or more")):
+        with pytest.raises(TypeError, match=why):
+            sm.compare(bad)
+    with pytest.raises(ValueError, match="of = 'rank'"):
+        sm.compare({"a": EST, "b": OTHER}, of="rank")
 
 
-def test_a_stream_of_a_finite_population_can_be_printed():
-    found = streamed(COUNTS, population=25)
-    assert "population of 25 features" in str(found)
-    assert found.to_dict()["settings"]["population"] == {"features": 25}
-
-
-def test_nothing_is_called_a_dimension_where_the_second_moment_is_not_known():
-    seen = 0
-    for seed in range(12):
-        found = sm.estimate(normal((9, 9), seed), 2, stderr=False)
-        line = str(found).split("\n")[4]
-        assert line.startswith("dimension m(1)^2/m(2): ")
-        assert ("not known" in line) == (found.values[1] <= 0) and "nan" not in line
-        seen += found.values[1] <= 0
-    assert seen
-
-
-def test_intervals_of_words_are_those_of_moments():
-    """Skewed as those of moments: two standard errors cover far too seldom."""
-    eigenvalues, words = 1 / np.arange(1.0, 31), ("ab", "aabb", "abab")
-    truth = np.array([(eigenvalues ** len(word)).sum() for word in words])
-    inside, near = [], []
-    for seed in range(30):
-        rng = np.random.default_rng([91, seed])
-        x = rng.standard_normal((45, 30)) * np.sqrt(eigenvalues)
-        est = sm.cross_moments(*(x @ rng.standard_normal((30, Q)) for Q in (40, 50)), words)
-        low, high = est.interval()
-        inside.append((low <= truth) & (truth <= high))
-        near.append(abs(est.values - truth) < 1.96 * est.stderr)
-    assert (np.mean(inside, axis=0) > 0.85).all()
-    assert np.mean(np.array(near)[:, 1:]) < np.mean(np.array(inside)[:, 1:])
-
-
-@pytest.mark.parametrize("seed", range(12))
-def test_no_dimension_without_a_signal(seed):
-    "Of pure noise m(1) is near zero, and m(2)/m(1)^2 any number: 1.2e-5 +- 7.5e-7 once."
-    trials = np.random.default_rng([seed, 5]).normal(size=(2, 17, 19))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        found = sm.estimate(trials, 2)
-    seen = found.values[0] > 2 * found.stderr[0]
-    assert (str(found.dimension()) == "not known") == (not seen)
-    signal = trials + 3 * np.outer(np.arange(17) - 8, np.ones(19))
-    assert float(sm.estimate(signal, 2).dimension()) == pytest.approx(1, abs=0.1)
-
-
-def test_an_unknown_error_is_said():
-    "An error that is not known prints no interval of infinities."
-    axis = Axis(np.full((1, 2), np.inf), None)
-    assert str(Quantity(0.25, {("call", "inputs"): axis})) == "0.25 (error not known)"
-
-
-def test_numbers_of_several_estimates_at_once():
-    "Estimates alike in one stack, others apart: each number is what its estimate tells."
-    rng = np.random.default_rng(0)
-    mixing = rng.standard_normal((5, 30))
-    draws = (rng.standard_normal((P, 5)) @ mixing for P in (40, 40, 25, 40))
-    found = [sm.estimate(phi, 3) for phi in draws]
-    weights = rng.uniform(1, 3, 40)
-    inputs = found[1].axes["inputs"]._replace(stands_for=weights)
-    axes = found[1].axes | {"inputs": inputs}
-    faint = found[0].values * np.array([0.01, 1, 1])  # no sign of m(1)
-    found += [replace(found[1], axes=axes), replace(found[0], values=faint)]
-    found += [replace(found[0], axes={}), replace(found[2], values=-found[2].values)]
-    ratio, scale = lambda m: m[0] ** 2 / m[1], Scale(-1.0)
-    for linear in (False, True):
-        each = derive_each(found, ratio, scale, linear=linear, divisor=0)
-        known = [not math.isnan(q.value) for q in each]
-        assert known == [True] * 5 + [False, True, False]
-        for est, q in zip(found, each):
-            seen = not (est.values[0] <= 0 or est.stderr[0] >= est.values[0] / 2)
-            assert seen == bool(q.axes) or not est.axes
-            if not q.axes:
-                continue
-            direct = _by_definition(ratio, est, scale, linear)
-            np.testing.assert_allclose((q.at, q.plain), direct[:2], rtol=1e-12)
-            law = errors.error_law({k: x for (_, k), x in q.axes.items()})
-            np.testing.assert_allclose(q.law, np.ravel(law), rtol=1e-12)
-            np.testing.assert_allclose(q.error, direct[2], rtol=1e-12)
-
-
-def _by_definition(f, est, scale, linear):
-    "Place without bias, value, error: the jackknife of one number, axis by axis."
-    plain, bias, variance = scale.to(f(est.values)), 0.0, 0.0
-    step = np.diag(errors.STEP * est.stderr)
-    slope = [scale.to(f(est.values + x)) - scale.to(f(est.values - x)) for x in step]
-    slope = np.array(slope) / (2 * step.diagonal())
-    for d, w in est.axes.values():
-        if w is None:
-            w = np.ones(d.shape[1])
-        else:  # some units stand for all, whose deviations sum to zero
-            d = d - (d @ w / w.sum())[:, None]
-        if linear:
-            change = slope @ d
-        else:
-            change = np.array([scale.to(f(est.values + x)) for x in d.T]) - plain
-        mean, count = (w * change).sum() / w.sum(), w.sum()
-        bias += (count - 1) * mean
-        variance += (1 - 1 / count) * (w * (change - mean) ** 2).sum()
-    at = plain / (1 + bias / plain) if bias > 0 else plain - bias
-    return at, scale.back(plain), math.sqrt(variance)
-
-
-def test_what_a_prompt_shows():
-    "The table, never the numbers behind the errors."
-    est = sm.estimate(sm.Linear(5).sample(30, 20, random_state=0), 2)
-    two = sm.compare({"one": est, "other": est})
-    for shown in (est, two, sm.alignments({"a": np.eye(9), "b": np.eye(9)[::-1]})):
-        assert repr(shown) == str(shown) and "deviations" not in repr(shown)
-    assert repr(sm.Recording(np.eye(3), groups=[0, 0, 1])) == "Recording(3 x 3, groups)"
-    assert repr(sm.shards([np.eye(3), np.eye(3)])).startswith("Rows(6 x 3, float64")
+def test_paired_inputs():
+    "The same inputs seen by two sets of features: their difference is less uncertain."
+    rng = np.random.default_rng(4)
+    gains = np.exp(0.5 * rng.standard_normal((80, 1)))  # inputs that all features share
+    one, two = (gains * Linear(5).sample(80, 300, random_state=k) for k in (1, 2))
+    both = {"one": sm.estimate(one, 1), "two": sm.estimate(two, 1)}
+    of = lambda est: est[1]
+    free, paired = (sm.compare(both, of, paired=x).records()[0] for x in (None, "inputs"))
+    width = lambda row: row["high95"] - row["low95"]
+    assert width(paired) < 0.9 * width(free)
+    assert (sm.compare({"a": EST, "b": EST}, paired="inputs").records()[0]["p"]) == 1
+    with pytest.raises(ValueError, match="paired = 'features': the estimates must have"):
+        sm.compare({"a": EST, "b": OTHER}, paired="features")
 
 
 def test_comparisons_of_different_questions():
-    "Settings that change the question are named; the same question has no note."
-    phi = sm.Linear(5).sample(30, 20, random_state=0)
-    plain = sm.estimate(phi, 2)
     others = {
-        "the mean": dict(center=False),
-        "populations": dict(population=(None, 40)),
+        "The mean is removed": dict(center=False),
+        "The number of features is finite": dict(population=80),
     }
     for what, options in others.items():
-        found = sm.compare({"a": plain, "b": sm.estimate(phi, 2, **options)})
-        assert [what in note for note in found.notes] == [True]
-    repeats = sm.estimate(np.array([phi, phi + 0.1]), 2)
-    (note,) = sm.compare({"a": plain, "b": repeats}, of="dimension").notes
-    assert "repeats remove noise" in note and note in str(
-        sm.compare({"a": plain, "b": repeats})
+        found = sm.compare({"a": EST, "b": sm.estimate(PHI, **options)})
+        assert [note for note in found.notes if what in note]
+    repeats = sm.estimate(np.array([PHI, PHI + 0.1 * normal(PHI.shape)]), trials=True)
+    assert "Repeats remove noise in some, not in all." in str(
+        sm.compare({"a": EST, "b": repeats})
     )
-    assert not sm.compare({"a": plain, "b": sm.estimate(phi[:20], 2)}).notes
-    assert not sm.compare({"a": plain, "theory": sm.from_moments([1.0, 0.2])}).notes
+    assert not sm.compare({"a": EST, "theory": from_moments([1.0, 0.2])}).notes
 
 
-def test_moments_that_are_none():
-    "A list of numbers, or a sentence."
-    with pytest.raises(ValueError, match="values has shape"):
-        sm.from_moments(np.ones((2, 2)))
-    with pytest.raises(TypeError, match="values must be numbers"):
-        sm.from_moments(sm.from_moments([1.0, 0.1]))
+def test_plots():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    ax = EST.plot(label="a")
+    assert ax.get_yscale() == "log" and ax.get_xlabel() == "order $n$"
+    for of, truth in (("dimension", 20.0), ("moments", [20.0, 20.0, 20.0])):
+        ax = sm.compare({"a": EST, "b": OTHER}, of).plot(truth=truth)
+        assert [x.get_text() for x in ax.get_legend().get_texts()] == ["a", "b"]
+        assert len(ax.containers) == 2
+    plt.close("all")
+
+
+def test_coverage_of_differences():
+    "Of two dimensions, 10 and 16, from small matrices."
+    inside = []
+    for seed in range(60):
+        one, two = (
+            sm.estimate(Linear(d).sample(40, 50, random_state=100 * seed + d)).dimension()
+            for d in (10, 16)
+        )
+        low, high = (two - one).interval()
+        low_ratio, high_ratio = (two / one).interval()
+        inside.append((low <= 6 <= high, low_ratio <= 1.6 <= high_ratio))
+    assert (np.mean(inside, axis=0) > 0.88).all()
+
+
+def test_equal_hash_and_order():
+    "Numbers that are equal have equal hashes; every pair is ordered as its values are."
+    some = [number(x, 0.1) for x in (0.5, 1.0, 1.0)]
+    for one, other in itertools.product(some, repeat=2):
+        assert (one < other) == (one.value < other.value)
+        assert (one == other) == (one.value == other.value)
+        assert one != other or hash(one) == hash(other)
