@@ -5,9 +5,9 @@
 # %% auto #0
 __all__ = ['METHODS', 'HIGHEST', 'LARGE', 'MANY_DRAWS', 'FEW_DRAWS', 'LOST', 'NEGLIGIBLE', 'TALLEST', 'TALLEST_RATIO', 'WIDEST',
            'exact_order', 'check_method', 'check_sizes', 'draw_steps', 'choose_methods', 'lost_to_rounding', 'is_tall',
-           'block_size', 'has_pair_sums', 'sample_rows', 'spread_to_all', 'moments_in_memory', 'run_plan']
+           'has_pair_sums', 'sample_rows', 'spread_to_all', 'moments_in_memory', 'run_plan']
 
-# %% ../../nbs/inside_methods.ipynb #56947ee8
+# %% ../../nbs/inside_methods.ipynb #c757cb27
 import math
 from collections import Counter
 
@@ -21,7 +21,7 @@ from .increasing import increasing_means
 from .pair_sums import pair_means
 from ..errors import Replicates, covariance, normal_replicates
 
-# %% ../../nbs/inside_methods.ipynb #645ea9c1
+# %% ../../nbs/inside_methods.ipynb #980e47c4
 METHODS = ("auto", "all_cycles", "increasing")
 HIGHEST = 4  # order of all cycles
 
@@ -35,35 +35,31 @@ def exact_order(data):
         return 2
     return 3 if grouped else HIGHEST
 
-# %% ../../nbs/inside_methods.ipynb #2d490046
+# %% ../../nbs/inside_methods.ipynb #34620071
 def check_method(data, words, method):
     "Refuse what no method, or not this one, can answer."
+    n_max, single = max(map(len, words)), len(data.names) == 1
+    special = {"a finite population": data.finite, "noise": data.noisy}
+    special["several systems"] = not single
     if method not in METHODS:
-        remedy = " (sm.naive and sm.kong_valiant are functions of their own)"
         raise ArgumentError(
             "method",
-            f"method = {method!r} is not known; use one of {', '.join(METHODS)}{remedy}",
+            f"method = {method!r} is not known; use one of {', '.join(METHODS)} "
+            "(sm.naive and sm.kong_valiant are functions of their own)",
         )
-    n_max, single = max(map(len, words)), len(data.names) == 1
-    exact, argument = exact_order(data), "n_max" if single else "words"
-    finite, noisy = bool(data.finite), bool(data.noisy)
-    if method == "increasing" and (finite or not single):
-        what = "a finite population" if finite else "several systems"
+    for what, present in special.items():
+        if present and method == "increasing":
+            raise ArgumentError(
+                "method", f"method = 'increasing' does not support {what}; use 'auto'"
+            )
+    limit = exact_order(data) if data.finite else HIGHEST
+    limit = limit if single or data.finite else max(exact_order(data), 2)
+    if n_max > limit and (data.finite or not single or method == "all_cycles"):
+        remedy = ", or method='auto'" if method == "all_cycles" and not data.finite else ""
         raise ArgumentError(
-            "method", f"method = 'increasing' does not support {what}; use 'auto'"
-        )
-    limit = HIGHEST if single and not finite else exact
-    if n_max > limit and (finite or not single or method == "all_cycles"):
-        options = "a finite population" if finite else "these options"
-        others = ", or use method='auto'" if method == "all_cycles" and not finite else ""
-        raise ArgumentError(
-            argument,
-            f"{argument} = {n_max} is larger than {limit}, the highest order of all cycles "
-            f"with {options}; use a smaller n_max{others if single else ''}",
-        )
-    if noisy and method == "increasing":
-        raise ArgumentError(
-            "method", "method = 'increasing' does not support noise; use 'auto'"
+            "n_max" if single else "words",
+            f"order {n_max} is above {limit}, the highest order of all cycles with these "
+            f"options; use a smaller n_max{remedy if single else ''}",
         )
 
 
@@ -86,7 +82,7 @@ def check_sizes(data, words):
                 f"{asked} needs {need} {what}{centred}; there are {axis.count}{lower}",
             )
 
-# %% ../../nbs/inside_methods.ipynb #a13d26ad
+# %% ../../nbs/inside_methods.ipynb #84bf772d
 LARGE = 10**5  # entries of a matrix of which a draw takes long
 MANY_DRAWS, FEW_DRAWS = 32, 10
 
@@ -141,7 +137,7 @@ def choose_methods(data, words, method, n_permutations, n_jobs):
     steps = [Step(near, word_means, "all cycles")] if near else []
     return steps + (draw_steps(data, far, n_permutations, n_jobs) if far else [])
 
-# %% ../../nbs/inside_methods.ipynb #8ff14b3f
+# %% ../../nbs/inside_methods.ipynb #164431fb
 LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
 NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero, not lost
 
@@ -167,37 +163,17 @@ def lost_to_rounding(moments, data, words):
 def _replace_lost(moments, data, words, method, rng, options, n_jobs):
     "Return the moments with increasing cycles, or NaN, in the place of words lost."
     lost = lost_to_rounding(moments, data, words)
-    moments = moments._replace(lost=lost)
-    if not lost.any():
-        return moments
     gone = tuple(word for word, x in zip(words, lost) if x)
     able = len(data.names) == 1 and not data.finite and not data.noisy
-    if method != "auto" or not able:
-        values = np.where(lost, np.nan, to_numpy(moments.values))
-        return moments._replace(values=values)
-    steps = draw_steps(data, gone, None, n_jobs, increasing=True)
-    parts = [(step, average(data, step, rng=rng, **options)) for step in steps]
-    rest = tuple(word for word, x in zip(words, lost) if not x)
-    if rest:
-        keep = [k for k, x in enumerate(lost) if not x]
-        parts.append((Step(rest, None, ""), _pick_words(moments, keep)))
-    return join_moments(parts, words)._replace(lost=lost, sampled=moments.sampled)
+    if gone and method == "auto" and able:
+        steps = draw_steps(data, gone, None, n_jobs, increasing=True)
+        parts = [(step, average(data, step, rng=rng, **options)) for step in steps]
+        moments = join_moments([(Step(words, None, ""), moments), *parts], words)
+    elif gone:
+        moments = moments._replace(values=np.where(lost, np.nan, to_numpy(moments.values)))
+    return moments._replace(lost=lost)
 
-
-def _pick_words(moments, keep):
-    "Return the moments of some words, by their numbers."
-    replicates = {
-        kind: x._replace(deviations=x.deviations[keep])
-        for kind, x in moments.replicates.items()
-    }
-    return moments._replace(
-        values=to_numpy(moments.values)[keep],
-        replicates=replicates,
-        rounding=moments.rounding[keep],
-        methods=[moments.methods[k] for k in keep],
-    )
-
-# %% ../../nbs/inside_methods.ipynb #cad4faf4
+# %% ../../nbs/inside_methods.ipynb #53869eed
 TALLEST, TALLEST_RATIO = 4096, 8  # rows, and rows for each column, of one piece
 WIDEST = 8192  # columns up to which matrices of columns by columns are kept
 
@@ -207,11 +183,6 @@ def is_tall(data):
     return data.inputs.size > max(TALLEST, TALLEST_RATIO * data.widest)
 
 
-def block_size(data):
-    "Return the number of rows of a random block."
-    return max(1024, 4 * data.widest)
-
-
 def has_pair_sums(data):
     "Return whether orders one and two follow from sums over all rows."
     columns = [kind for kind in data.grouped if kind != "inputs"]
@@ -219,42 +190,23 @@ def has_pair_sums(data):
     return not (columns or data.noisy or any(data.missing.values()) or width > WIDEST)
 
 
-def _run_steps(data, steps, words, rng, options):
-    "Return the moments of all words by their steps."
-    return join_moments(
-        [(step, average(data, step, rng=rng, **options)) for step in steps], words
-    )
-
-
-def _in_blocks(data, words, n_permutations, n_jobs):
-    "Return steps of tall data in memory, over random blocks of rows."
+def _tall_steps(data, words, n_permutations, n_jobs):
+    "Return the steps of tall data in memory; up to order four in random blocks of rows."
     near = tuple(word for word in words if len(word) <= HIGHEST)
+    far = tuple(word for word in words if len(word) > HIGHEST)
+    size = max(1024, 4 * data.widest)  # rows of a block
     steps = choose_methods(data, near, "auto", n_permutations, n_jobs) if near else []
-    return [
-        step._replace(block_size=block_size(data), draws=1, description="blocks of rows")
-        for step in steps
-    ]
+    in_blocks = dict(block_size=size, draws=1, description="blocks of rows")
+    steps = [step._replace(**in_blocks) for step in steps]
+    return steps + (draw_steps(data, far, n_permutations, n_jobs) if far else [])
 
 
-def _tall_moments(data, words, rng, options, n_permutations, n_jobs):
-    "Return the moments of tall data in memory."
+def _split_words(data, words):
+    "Return the words that follow from sums over all rows, and the others."
     short = tuple(word for word in words if len(word) <= 2) if has_pair_sums(data) else ()
-    rest = tuple(word for word in words if word not in short)
-    parts = []
-    if short:
-        found = pair_means(data, short, deviations=options["deviations"])
-        parts.append((Step(short, None, "all rows"), found))
-    steps = _in_blocks(data, rest, n_permutations, n_jobs)
-    parts += [(step, average(data, step, rng=rng, **options)) for step in steps]
-    far = tuple(word for word in rest if len(word) > HIGHEST)
-    if far:
-        parts += [
-            (step, average(data, step, rng=rng, **options))
-            for step in draw_steps(data, far, n_permutations, n_jobs)
-        ]
-    return join_moments(parts, words)
+    return short, tuple(word for word in words if word not in short)
 
-# %% ../../nbs/inside_methods.ipynb #2a1bf54a
+# %% ../../nbs/inside_methods.ipynb #9ffbd186
 def sample_rows(axis, size, rng):
     "Return the numbers of a random sample of about so many rows, whole groups, sorted."
     if size is None or size >= axis.size:
@@ -283,40 +235,43 @@ def spread_to_all(moments, share, orders, rows):
     return moments._replace(replicates=changes, sampled=sampled)
 
 
-def _large_moments(data, words, rng, options, n_permutations, n_jobs, sample):
+def _large_moments(data, words, method, n_permutations, rng, n_jobs, sample, options):
     "Return the moments of data that are not in memory."
     rows = sample_rows(data.inputs, sample, rng)
-    part, parts = data.take(rows), []
-    share = part.inputs.count / data.inputs.count
-    short = ()
-    if has_pair_sums(data) and not any(part.missing.values()):
-        found = pair_means(
-            data,
-            tuple(w for w in words if len(w) <= 2),
-            sample=part,
-            deviations=options["deviations"],
-        )
-        if found is not None:  # nothing is missing
-            short = tuple(word for word in words if len(word) <= 2)
-            parts.append((Step(short, None, "all rows"), found))
-    rest = tuple(word for word in words if word not in short)
+    part, (short, rest) = data.take(rows), _split_words(data, words)
+    share, parts = part.inputs.count / data.inputs.count, []
+    found = None
+    if short and method == "auto" and not any(part.missing.values()):
+        found = pair_means(data, short, sample=part, deviations=options["deviations"])
+    if found is not None:
+        parts.append((Step(short, None, ""), found))
+    rest = words if found is None else rest
     if rest:
         found = moments_in_memory(
-            part, rest, "auto", n_permutations, rng, n_jobs, **options
+            part, rest, method, n_permutations, rng, n_jobs, **options
         )
         orders = sorted({len(word) for word in rest})
         found = spread_to_all(found, share, orders, (len(rows), data.inputs.size))
         parts.append((Step(rest, None, ""), found))
-    return join_moments(parts, words)
+    lost = np.zeros(len(words), dtype=bool)
+    if rest:
+        lost = np.array([word in rest and found.lost[rest.index(word)] for word in words])
+    return join_moments(parts, words)._replace(lost=lost)
 
-# %% ../../nbs/inside_methods.ipynb #5dda8c5d
+# %% ../../nbs/inside_methods.ipynb #35835b75
 def moments_in_memory(data, words, method, n_permutations, rng, n_jobs, **options):
     "Return the moments of data in memory: at once, or tall ones in blocks."
+    parts, rest = [], words
     if method == "auto" and is_tall(data):
-        found = _tall_moments(data, words, rng, options, n_permutations, n_jobs)
+        short, rest = _split_words(data, words)
+        if short:
+            found = pair_means(data, short, deviations=options["deviations"])
+            parts.append((Step(short, None, ""), found))
+        steps = _tall_steps(data, rest, n_permutations, n_jobs)
     else:
         steps = choose_methods(data, words, method, n_permutations, n_jobs)
-        found = _run_steps(data, steps, words, rng, options)
+    parts += [(step, average(data, step, rng=rng, **options)) for step in steps]
+    found = join_moments(parts, words)
     return _replace_lost(found, data, words, method, rng, options, n_jobs)
 
 
@@ -340,11 +295,4 @@ def run_plan(
         return moments_in_memory(
             data, words, method, n_permutations, rng, n_jobs, **options
         )
-    if method != "auto":
-        found = data.take(sample_rows(data.inputs, sample, rng))
-        return moments_in_memory(
-            found, words, method, n_permutations, rng, n_jobs, **options
-        )
-    found = _large_moments(data, words, rng, options, n_permutations, n_jobs, sample)
-    lost = np.zeros(len(words), dtype=bool) if found.lost is None else found.lost
-    return found._replace(lost=lost)
+    return _large_moments(data, words, method, n_permutations, rng, n_jobs, sample, options)
