@@ -8,7 +8,7 @@ __all__ = ['N_TESTED_ROWS', 'N_HALVED_ROWS', 'ABOVE_ONE', 'SINGLE_TRIAL', 'WORD_
            'relative_to_ceiling', 'best_pair', 'Alignments', 'alignments', 'alignment', 'ceiling',
            'alignment_from_kernels']
 
-# %% ../nbs/inside_similarity.ipynb #7e6c18ae
+# %% ../nbs/inside_similarity.ipynb #4b63141f
 import inspect
 import itertools
 import math
@@ -28,7 +28,7 @@ from .quantities import Quantity, ResultTable, plus_minus
 from .quantities import rename_replicates
 from .results import Estimate, describe_data, new_axes
 
-# %% ../nbs/inside_similarity.ipynb #48ede40e
+# %% ../nbs/inside_similarity.ipynb #2a5e372d
 N_TESTED_ROWS = 2**11  # inputs of a permutation test
 N_HALVED_ROWS = 2**14  # inputs that are cut into two halves
 
@@ -61,7 +61,7 @@ def _products(matrix, groups):
         products.append(left @ sides[1].T * (groups[:, None] != groups))
     return np.array(products)
 
-# %% ../nbs/inside_similarity.ipynb #762bfaf8
+# %% ../nbs/inside_similarity.ipynb #b1b25f9f
 def _exchangeable(groups):
     "Return arrays (groups, inputs of each): the rows of groups of the same size."
     by_size = {}
@@ -85,7 +85,7 @@ def _permutations(classes, P, count, rng, exact):
             permutation[rows] = rows[list(order)]
         yield permutation
 
-# %% ../nbs/inside_similarity.ipynb #35237e68
+# %% ../nbs/inside_similarity.ipynb #f110630e
 @dataclass(frozen=True, eq=False, repr=False)
 class PermutationTest(ResultTable):
     "Statistics of pairs of systems, and the same with the inputs of one permuted."
@@ -135,7 +135,7 @@ class PermutationTest(ResultTable):
         done = f"{'all' if self.exact else 'random'} permutations of {self.n_inputs} inputs"
         return f"Permutation test of the alignment, {len(self.null)} {done}"
 
-# %% ../nbs/inside_similarity.ipynb #b8918bab
+# %% ../nbs/inside_similarity.ipynb #3e39c473
 def permutation_test(
     self,  # `Alignment` or `Alignments`
     n_permutations: int = 999,  # random permutations; all of them if there are no more
@@ -156,13 +156,17 @@ def permutation_test(
     exact = together and math.prod(math.factorial(len(x)) for x in classes) <= count
     n_orders = 1 if together else len(second)
     drawn = [_permutations(classes, P, count, rng, exact) for _ in range(n_orders)]
+
+    def numerators(products):
+        return [np.einsum("sij,sji", products[x], products[y]) for x, y in pairs]
+
     null = []
     for orders in zip(*drawn):
         moved = dict(products)
         for name, order in zip(second, orders * len(second) if together else orders):
             moved[name] = products[name].take(order, 1).take(order, 2)
-        null.append([np.vdot(moved[x], moved[y]) for x, y in pairs])
-    given = np.array([np.vdot(products[x], products[y]) for x, y in pairs])
+        null.append(numerators(moved))
+    given = np.array(numerators(products))
     everything = np.array(null if exact else [*null, given])
     middle, spread = everything.mean(axis=0), everything.std(axis=0)
     spread = np.where(spread > 0, spread, 1.0)
@@ -170,7 +174,7 @@ def permutation_test(
     n_inputs = f"{P} of {self.data.inputs.size}" if data is not self.data else f"{P}"
     return PermutationTest(pairs, statistics, null, exact, n_inputs)
 
-# %% ../nbs/inside_similarity.ipynb #84338f9b
+# %% ../nbs/inside_similarity.ipynb #e0e0e162
 def mean_alignment(
     estimate: Estimate,  # over words of two letters
     pairs: list,  # pairs of names
@@ -192,7 +196,7 @@ def mean_alignment(
 
     return mean
 
-# %% ../nbs/inside_similarity.ipynb #f4d35c41
+# %% ../nbs/inside_similarity.ipynb #a858b757
 ABOVE_ONE = (
     "Alignment above 1{}: the systems probably share features. Pass shared_features=True, "
     "or population= if all units were recorded."
@@ -218,7 +222,7 @@ class Alignment(Quantity):
         "Return whether the value is above one by more than two standard errors."
         return self.value - 2 * self.stderr > 1 + 1e-6
 
-# %% ../nbs/inside_similarity.ipynb #eabd109d
+# %% ../nbs/inside_similarity.ipynb #2e30356e
 def _of_pair(estimate, names):
     "Return the part of an estimate that is about two systems."
     others, replicates = {*estimate.shapes} - {*names}, {}
@@ -249,7 +253,7 @@ def make_alignment(estimate: Estimate, names: tuple, data: Data = None) -> Align
     made.notes.extend([ABOVE_ONE.format("")] * made.is_above_one())
     return made
 
-# %% ../nbs/inside_similarity.ipynb #eb66ea1d
+# %% ../nbs/inside_similarity.ipynb #c7f130ec
 def _subject_pairs(found, subjects):
     "Return all pairs of at least two subjects."
     known = not isinstance(subjects, str) and {*subjects} <= {*found.names}
@@ -275,7 +279,7 @@ def relative_to_ceiling(self, model: str, subjects: list = None) -> Quantity:
     name = f"{model} over the ceiling"
     return self.estimate.scaled.derive(lambda m: near(m) / ceiling(m), name=name)
 
-# %% ../nbs/inside_similarity.ipynb #42ae1670
+# %% ../nbs/inside_similarity.ipynb #55ac8277
 def best_pair(
     self,  # `Alignments`
     of: str = None,  # only pairs with this system; None: all
@@ -307,7 +311,7 @@ def best_pair(
     known = dict(name=whole.name, remark=whole.remark, notes=[*whole.notes, note])
     return replace(whole, **vars(mean) | known)
 
-# %% ../nbs/inside_similarity.ipynb #d31a82f9
+# %% ../nbs/inside_similarity.ipynb #032ddd08
 @dataclass(frozen=True, eq=False, repr=False)
 class Alignments(ResultTable):
     "The alignments of several systems, each pair with its error."
@@ -382,7 +386,7 @@ class Alignments(ResultTable):
         ax.grid(False)
         return ax
 
-# %% ../nbs/inside_similarity.ipynb #8297fff5
+# %% ../nbs/inside_similarity.ipynb #4b35bd61
 WORD_OPTIONS = {*inspect.signature(estimate_words).parameters} - {"data", "words"}
 OPTIONS = {*inspect.signature(open_data).parameters} - {"given", "shared"} | WORD_OPTIONS
 OPTIONS |= {"shared_features"}
@@ -422,7 +426,7 @@ def alignments(
     estimate = estimate_words(data, words, **rest)
     return Alignments(estimate, data, () if among is None else tuple(map(tuple, among)))
 
-# %% ../nbs/inside_similarity.ipynb #f070cb68
+# %% ../nbs/inside_similarity.ipynb #675cd57a
 def alignment(
     phi: ArrayLike | Recording,  # first system, (P, Q1) or repeats (T, P, Q1), NaN: missing
     psi: ArrayLike | Recording,  # second system on the same inputs, (P, Q2) or (T, P, Q2)
@@ -439,7 +443,7 @@ def alignment(
 
 cka = alignment  # the usual name
 
-# %% ../nbs/inside_similarity.ipynb #5062bca2
+# %% ../nbs/inside_similarity.ipynb #3d1f2321
 def ceiling(
     subjects: dict,  # name -> matrix or repeats, of the same inputs; of one its halves
     **options,  # of `alignments`
@@ -458,7 +462,7 @@ def ceiling(
     options |= {"shared_features": True, "trials": None}
     return alignments(halves, **options).ceiling()
 
-# %% ../nbs/inside_similarity.ipynb #ec218465
+# %% ../nbs/inside_similarity.ipynb #31f9eae4
 def _square_root(K, name):
     "Return x, (P, Q), with x @ x.T = K for a Gram matrix K, or an error."
     K = check_numbers(K, name)
