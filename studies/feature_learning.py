@@ -236,6 +236,11 @@ def chain_sums(squares, n_max):
     return sums
 
 
+def rms_normalized(phi):
+    "Divide a matrix by the root mean square of its entries."
+    return phi / np.sqrt((phi**2).mean())
+
+
 def first_moment_powers(phi, n_max, *, n_permutations=0, random_state=None):
     "Unbiased m(1)^n, n = 1..n_max, from entries that share no row and no column."
     squares, rng = np.asarray(phi) ** 2, np.random.default_rng(random_state)
@@ -288,7 +293,7 @@ def measure_subsets(phi, settings, key, main):
     asked, n_max, width = settings["subsets"], settings["n_max"], phi.shape[1]
     phi, rng = phi / np.sqrt(np.mean(phi**2)), np.random.default_rng([*key, 2])
     finite = lambda x, error: estimate(
-        x, 4, center=False, population=(None, width), stderr=error, n_jobs=1, random_state=0
+        x, 4, center=False, population=width, stderr=error, n_jobs=1, random_state=0
     )
     found = {"naive": [], "ours": [], "finite": [], "error": []}
     for number in range(asked["partitions"] if main else 1):
