@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['estimate', 'estimate_words']
 
-# %% ../nbs/inside_estimation.ipynb #5234a6cb
+# %% ../nbs/inside_estimation.ipynb #1297a185
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,7 +15,7 @@ from .engine.data import Data, Recording, open_data
 from .engine.methods import run_plan
 from .results import Estimate, make_estimate, power_words
 
-# %% ../nbs/inside_estimation.ipynb #42e30d4a
+# %% ../nbs/inside_estimation.ipynb #0ae17377
 def estimate(
     phi: ArrayLike | Recording,  # matrix (inputs, features), NaN where missing: array-like,
     # data frame, tensor, memory map, h5py, Zarr or Dask array; repeats (T, P, Q)
@@ -68,7 +68,7 @@ def estimate(
         progress=progress,
     )
 
-# %% ../nbs/inside_estimation.ipynb #c17bbbd5
+# %% ../nbs/inside_estimation.ipynb #46fa94d2
 def estimate_words(
     data: Data,  # what was measured, and what is known of it
     words: list,  # of names of systems: tuples
@@ -99,7 +99,7 @@ def estimate_words(
             deviations=stderr,
             rng=rng,
             n_jobs=n_jobs,
-            advance=bar.update,
+            bar=bar,
         )
     settings = dict(method=method, n_permutations=n_permutations, seed=random_state)
     return make_estimate(moments, data, list(words), settings)

@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['naive', 'kong_valiant', 'increasing', 'all_cycles']
 
-# %% ../nbs/inside_estimators.ipynb #5591715e
+# %% ../nbs/inside_estimators.ipynb #e4a5873c
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,11 +15,12 @@ from .engine.arrays import backend, tensor_trials, to_numpy
 from .engine.data import open_data, scale_by_power
 from .engine.methods import run_plan
 from .engine.views import draw_view, trial_splits
+from .quantities import warn_all
 from .results import power_words
 from .teaching.naive_moments import naive_sums
 from .teaching.one_sided import increasing_columns, increasing_rows
 
-# %% ../nbs/inside_estimators.ipynb #3d1bb4b1
+# %% ../nbs/inside_estimators.ipynb #0eca3a23
 def _in_units(values, data):
     "Return moments of the scaled matrix in the units of the data."
     exponent = data.matrices["phi"].scale_exponent
@@ -33,7 +34,7 @@ def _plain(phi, n_max, trials, sums):
     "Return the mean over the splits of repeats of sums over sums of counts."
     data = open_data({"phi": phi}, center=False, trials=trials)
     n_max = check_order(n_max, data.shapes["phi"][1:])
-    splits, total = trial_splits(data.n_trials["phi"]), 0.0
+    splits, total = trial_splits(data.n_trials["phi"], both=True), 0.0
     for split in splits:
         x = draw_view(data, split={data.n_trials["phi"]: split}).factors["phi"]
         count = 1.0
@@ -78,7 +79,7 @@ def kong_valiant(
         phi, n_max, trials, increasing_rows if sampled == "rows" else increasing_columns
     )
 
-# %% ../nbs/inside_estimators.ipynb #c0f6f665
+# %% ../nbs/inside_estimators.ipynb #8c4d4dbc
 def _by_method(phi, n_max, method, trials, center=False, **options):
     "Return the estimates of one method as an array."
     data = open_data({"phi": phi}, center=center, trials=trials)
@@ -86,6 +87,9 @@ def _by_method(phi, n_max, method, trials, center=False, **options):
     if backend(phi) == "torch":  # with the gradient
         data.matrices["phi"].trials = tensor_trials(phi)
     found = run_plan(data, words, method=method, deviations=False, **options)
+    lost = [str(n) for n, gone in enumerate(found.lost, 1) if gone]
+    if lost:
+        warn_all([f"m({', '.join(lost)}) lost its digits to rounding: NaN"], 4)
     return _in_units(found.values, data)
 
 

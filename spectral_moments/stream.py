@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Reservoir', 'Stream']
 
-# %% ../nbs/inside_stream.ipynb #c6513dfb
+# %% ../nbs/inside_stream.ipynb #a2e865be
 import copy
 
 import numpy as np
@@ -21,7 +21,7 @@ from .engine.methods import spread_to_all
 from .engine.pair_sums import add_sums, make_reader, pair_moments
 from .results import Estimate, make_estimate, power_words
 
-# %% ../nbs/inside_stream.ipynb #4955d7eb
+# %% ../nbs/inside_stream.ipynb #bc95ee9b
 class Reservoir:
     "Keep a uniform random sample of the groups of rows that were seen."
 
@@ -55,7 +55,7 @@ class Reservoir:
         self.rows, self.keys = rows[:, keep], keys[stay]
         self.groups = np.searchsorted(stay, labels[keep])
 
-# %% ../nbs/inside_stream.ipynb #cd24207b
+# %% ../nbs/inside_stream.ipynb #021d0bfc
 class Stream:
     """Estimate moments of a matrix whose rows arrive in batches, in any order.
 
@@ -163,7 +163,7 @@ class Stream:
         reader = self._reader(x)._replace(labels=[labels[order]])
         return reader(0, x[:, order])
 
-# %% ../nbs/inside_stream.ipynb #0cbbd25a
+# %% ../nbs/inside_stream.ipynb #e5421ce0
 def _merge(one, other):
     "Return the stream of the rows of both; neither is changed."
     if not isinstance(other, Stream):

@@ -7,7 +7,7 @@ __all__ = ['METHODS', 'HIGHEST', 'LARGE', 'MANY_DRAWS', 'FEW_DRAWS', 'LOST', 'NE
            'exact_order', 'check_method', 'check_sizes', 'draw_steps', 'choose_methods', 'lost_to_rounding', 'is_tall',
            'has_pair_sums', 'sample_rows', 'spread_to_all', 'moments_in_memory', 'run_plan']
 
-# %% ../../nbs/inside_methods.ipynb #c757cb27
+# %% ../../nbs/inside_methods.ipynb #d2b09b68
 import math
 from collections import Counter
 
@@ -21,7 +21,7 @@ from .increasing import increasing_means
 from .pair_sums import pair_means
 from ..errors import Replicates, covariance, normal_replicates
 
-# %% ../../nbs/inside_methods.ipynb #980e47c4
+# %% ../../nbs/inside_methods.ipynb #30c249e4
 METHODS = ("auto", "all_cycles", "increasing")
 HIGHEST = 4  # order of all cycles
 
@@ -35,7 +35,7 @@ def exact_order(data):
         return 2
     return 3 if grouped else HIGHEST
 
-# %% ../../nbs/inside_methods.ipynb #34620071
+# %% ../../nbs/inside_methods.ipynb #e636ba90
 def check_method(data, words, method):
     "Refuse what no method, or not this one, can answer."
     n_max, single = max(map(len, words)), len(data.names) == 1
@@ -82,7 +82,7 @@ def check_sizes(data, words):
                 f"{asked} needs {need} {what}{centred}; there are {axis.count}{lower}",
             )
 
-# %% ../../nbs/inside_methods.ipynb #84bf772d
+# %% ../../nbs/inside_methods.ipynb #b53cc431
 LARGE = 10**5  # entries of a matrix of which a draw takes long
 MANY_DRAWS, FEW_DRAWS = 32, 10
 
@@ -137,7 +137,7 @@ def choose_methods(data, words, method, n_permutations, n_jobs):
     steps = [Step(near, word_means, "all cycles")] if near else []
     return steps + (draw_steps(data, far, n_permutations, n_jobs) if far else [])
 
-# %% ../../nbs/inside_methods.ipynb #164431fb
+# %% ../../nbs/inside_methods.ipynb #50e6343a
 LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
 NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero, not lost
 
@@ -173,7 +173,7 @@ def _replace_lost(moments, data, words, method, rng, options, n_jobs):
         moments = moments._replace(values=np.where(lost, np.nan, to_numpy(moments.values)))
     return moments._replace(lost=lost)
 
-# %% ../../nbs/inside_methods.ipynb #53869eed
+# %% ../../nbs/inside_methods.ipynb #1b56bc7c
 TALLEST, TALLEST_RATIO = 4096, 8  # rows, and rows for each column, of one piece
 WIDEST = 8192  # columns up to which matrices of columns by columns are kept
 
@@ -206,7 +206,7 @@ def _split_words(data, words):
     short = tuple(word for word in words if len(word) <= 2) if has_pair_sums(data) else ()
     return short, tuple(word for word in words if word not in short)
 
-# %% ../../nbs/inside_methods.ipynb #9ffbd186
+# %% ../../nbs/inside_methods.ipynb #7d2c25b4
 def sample_rows(axis, size, rng):
     "Return the numbers of a random sample of about so many rows, whole groups, sorted."
     if size is None or size >= axis.size:
@@ -242,7 +242,7 @@ def _large_moments(data, words, method, n_permutations, rng, n_jobs, sample, opt
     share, parts = part.inputs.count / data.inputs.count, []
     found = None
     if short and method == "auto" and not any(part.missing.values()):
-        found = pair_means(data, short, sample=part, deviations=options["deviations"])
+        found = pair_means(data, short, sample=part, **options)
     if found is not None:
         parts.append((Step(short, None, ""), found))
     rest = words if found is None else rest
@@ -258,14 +258,14 @@ def _large_moments(data, words, method, n_permutations, rng, n_jobs, sample, opt
         lost = np.array([word in rest and found.lost[rest.index(word)] for word in words])
     return join_moments(parts, words)._replace(lost=lost)
 
-# %% ../../nbs/inside_methods.ipynb #35835b75
+# %% ../../nbs/inside_methods.ipynb #3b8b1be3
 def moments_in_memory(data, words, method, n_permutations, rng, n_jobs, **options):
     "Return the moments of data in memory: at once, or tall ones in blocks."
     parts, rest = [], words
     if method == "auto" and is_tall(data):
         short, rest = _split_words(data, words)
         if short:
-            found = pair_means(data, short, deviations=options["deviations"])
+            found = pair_means(data, short, **options)
             parts.append((Step(short, None, ""), found))
         steps = _tall_steps(data, rest, n_permutations, n_jobs)
     else:
@@ -285,12 +285,12 @@ def run_plan(
     deviations=True,  # whether to compute what errors are made of
     rng=None,  # numpy Generator
     n_jobs=1,  # number of threads
-    advance=None,  # called with the number of views
+    bar=None,  # progress bar
 ):  # `Moments`
     "Estimate words by the methods that fit the data."
     check_method(data, words, method)
     check_sizes(data, words)
-    options = dict(deviations=deviations, advance=advance)
+    options = dict(deviations=deviations, bar=bar)
     if data.in_memory:
         return moments_in_memory(
             data, words, method, n_permutations, rng, n_jobs, **options
