@@ -2,6 +2,7 @@
 
 import importlib.util
 import itertools
+import math
 import shutil
 import subprocess
 import sys
@@ -17,7 +18,7 @@ ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"
 
 if sys.platform == "win32":  # about pipes, limits and signals that are other there
-    collect_ignore = ["test_command_line.py", "test_files.py", "test_hostile.py"]
+    collect_ignore = ["test_command_line.py", "test_files.py"]
 
 
 def python(*arguments, timeout=120, **options):
@@ -65,31 +66,72 @@ def rational(phi):
     return np.vectorize(Fraction, otypes=[object])(np.asarray(phi, dtype=float))
 
 
-def word_mean(systems, word, units, rows=None, counts=None, center=False, poisson=False):
-    """The definition: the mean over rows of distinct units, 2n of them if the mean is
-    removed, and columns of distinct units, of all that is fully seen. `systems` holds what
-    enters and what leaves rows, `units` a unit for each column, by name."""
-    n, P = len(word), len(next(iter(systems.values()))[0])
-    rows, number = np.arange(P) if rows is None else rows, 2 * n if center else n
-    tuples = itertools.permutations(range(P), number)
-    tuples = np.array([i for i in tuples if len({*rows[[*i]]}) == number])
-    total = count = 0.0
-    for a in itertools.product(*(range(systems[s][0].shape[1]) for s in word)):
-        if len({units[s][k] for s, k in zip(word, a)}) < n:
+def _column_choices(kinds, groups, population):
+    "Columns of a cycle with weights, for each way in which some of them may coincide."
+    for blocks in itertools.product(range(len(kinds)), repeat=len(kinds)):
+        first = list(dict.fromkeys(blocks))  # blocks in the order of their appearance
+        kind_of = dict(zip(blocks, kinds))
+        if first != list(range(len(first))) or [kind_of[b] for b in blocks] != kinds:
             continue
-        weight = np.ones(len(tuples))
-        for k, s in enumerate(word if counts else ()):  # both rows, at both columns
-            nearby = (k, (k + 1) % n)
-            for place in nearby + tuple(n + j for j in nearby if center):
-                weight = weight * counts[s][tuples[:, place], a[k]]
-        for split in itertools.product((0, 1) if center else (0,), repeat=n):
+        probability = 1.0  # that columns drawn from the population coincide just so
+        for kind, R in population.items():
+            number, distinct = kinds.count(kind), [*kind_of.values()].count(kind)
+            if R is not None:
+                probability *= math.perm(R, distinct) / R**number
+            elif distinct < number:
+                probability = 0.0
+        labels, chosen = [groups[kind_of[b]] for b in first], []
+        for a in itertools.product(*map(range, map(len, labels))):
+            units = {(kind_of[b], of[c]) for b, of, c in zip(first, labels, a)}
+            if probability and len(units) == len(a):
+                share = math.prod(1 / np.sum(of == of[c]) for of, c in zip(labels, a))
+                chosen.append((share, [a[b] for b in blocks]))
+        if probability:
+            yield probability, chosen
+
+
+def word_mean(
+    systems,  # dict: name -> (left factor, right factor), (P, Q) each
+    word,
+    spaces,  # dict: name -> kind of its columns
+    *,
+    groups=None,  # dict: kind of axis -> group of each row or column
+    counts=None,  # dict: name -> 1 where measured, 0 where missing
+    center=False,
+    repeats=(),  # kinds of columns that may be drawn twice: all there are
+    variance=None,  # dict: name -> (P, Q) variance of the noise of each entry
+):
+    """The definition: draw distinct groups of rows, two for each letter if the mean is
+    removed, and one row in each; distinct groups of columns, and a column in each; take the
+    mean of the product around the cycle over all draws that are measured."""
+    n, P = len(word), len(systems[word[0]][0])
+    number, groups = 2 * n if center else n, groups or {}
+    of_row = np.asarray(groups.get("inputs", np.arange(P)))
+    rows = np.array(list(itertools.permutations(range(P), number))).reshape(-1, number)
+    rows = rows[[len({*of_row[i]}) == number for i in rows]]
+    row_weights = (1 / np.bincount(of_row)[of_row])[rows].prod(1)
+    total = count = 0.0
+    for columns in itertools.product(*(range(systems[s][0].shape[1]) for s in word)):
+        units, weight = set(), row_weights
+        for s, k in zip(word, columns):
+            of_column = groups.get(spaces[s], np.arange(systems[s][0].shape[1]))
+            weight = weight / np.sum(of_column == of_column[k])
+            units.add((spaces[s], of_column[k]))
+        letters = [s for s in word if spaces[s] not in repeats]
+        if len([unit for unit in units if unit[0] not in repeats]) < len(letters):
+            continue
+        before = [(word[k - 1], columns[k - 1]) for k in range(n)]
+        after = list(zip(word, columns))
+        for k in range(n if counts else 0):  # both rows of a letter, at both its columns
+            for (s, a), i in itertools.product((before[k], after[k]), rows[:, k::n].T):
+                weight = weight * counts[s][i, a]
+        for split in itertools.product((False, True) if center else (False,), repeat=n):
             value = weight * (-1) ** sum(split)
-            for k, s in enumerate(word):
-                (enter, leave), after = systems[s], (k + 1) % n
-                one, two = tuples[:, k], tuples[:, n + after if split[after] else after]
-                product = leave[one, a[k]] * enter[two, a[k]]
-                if poisson:  # the square of a count, without its noise
-                    product = product - np.where(one == two, leave[one, a[k]], 0.0)
+            for k, ((s, a), (t, b)) in enumerate(zip(before, after)):
+                i, j = rows[:, n + k if split[k] else k], rows[:, k]
+                product = systems[s][1][i, a] * systems[t][0][j, b]
+                if variance and (s, a) == (t, b) and not split[k]:
+                    product = product - variance[s][i, a]
                 value = value * product
             total += value.sum()
         count += weight.sum()
