@@ -90,6 +90,57 @@ def _column_choices(kinds, groups, population):
             yield probability, chosen
 
 
+def cycle_mean(
+    systems,  # name -> matrix, NaN where missing, or its (right, left) halves of repeats
+    word,
+    *,
+    rows=None,  # labels of groups of rows
+    columns=None,  # name -> labels of groups of columns
+    center=False,
+    population=None,  # name -> number of all features
+    variance=None,  # name -> function of entries: the variance of their noise
+    shared=False,  # whether columns of different systems are the same features
+):
+    """The definition: the mean over cycles of distinct groups of rows, 2n of them if the
+    mean is removed, and distinct groups of columns; a group is drawn, then a member of it.
+    Columns of a finite population may coincide. With missing entries: sums over counts."""
+    halves = {s: x if isinstance(x, tuple) else (x, x) for s, x in systems.items()}
+    n, P = len(word), len(halves[word[0]][0])
+    kinds, known = ["features" if shared else s for s in word], (columns or {}).get
+    width = {kind: halves[s][0].shape[1] for kind, s in zip(kinds, word)}
+    groups = {kind: np.arange(Q) for kind, Q in width.items()}
+    groups |= {k: np.array(known(s)) for k, s in zip(kinds, word) if known(s) is not None}
+    sizes = {kind: (population or {}).get(s) for kind, s in zip(kinds, word)}
+    labels = np.arange(P) if rows is None else np.asarray(rows)
+    member = 1.0 * (labels == np.unique(labels)[:, None])  # (groups, rows)
+    member /= member.sum(axis=1, keepdims=True)
+    number, value = 2 * n if center else n, 0.0
+    drawn = np.array([*itertools.permutations(range(len(member)), number)]).T
+    for probability, choices in _column_choices(kinds, groups, sizes):
+        total = count = 0.0
+        for share, a in choices:
+            factors = []  # of each row: as one row, split in two, as seen only; by group
+            for k in range(n):  # entered from column a[k - 1], left to column a[k]
+                x, y = halves[word[k - 1]][0][:, a[k - 1]], halves[word[k]][1][:, a[k]]
+                seen, x, y = (x == x) & (y == y), np.nan_to_num(x), np.nan_to_num(y)
+                product, same = x * y, (word[k - 1], a[k - 1]) == (word[k], a[k])
+                if same and word[k] in (variance or {}):
+                    product = product - variance[word[k]](x)
+                parts = (seen * z for z in (product, y, x, np.ones(P)))
+                factors.append([member @ z for z in parts])
+            for split in itertools.product((0, 1) if center else (0,), repeat=n):
+                term = share * (-1) ** sum(split) * np.ones(drawn.shape[1])
+                for k, (whole, left, right, one) in enumerate(factors):
+                    term = term * (left if split[k] else whole)[drawn[k]]
+                    if center:
+                        term = term * (right if split[k] else one)[drawn[n + k]]
+                total += term.sum()
+            ones = [factors[k % n][3][drawn[k]] for k in range(number)]
+            count += share * np.prod(ones, axis=0).sum()
+        value += probability * total / count
+    return value
+
+
 def word_mean(
     systems,  # dict: name -> (left factor, right factor), (P, Q) each
     word,
