@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['N_DEVIATION_DRAWS', 'N_DEVIATION_ORDERS', 'Step', 'Moments', 'random_blocks', 'announce', 'average', 'join_moments']
 
-# %% ../../nbs/inside_average.ipynb #d6710f22
+# %% ../../nbs/inside_average.ipynb #ae27f2b4
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -16,7 +16,7 @@ from .arrays import namespace, to_numpy
 from .views import draw_view, trial_splits
 from ..errors import Replicates, normal_replicates
 
-# %% ../../nbs/inside_average.ipynb #366f7001
+# %% ../../nbs/inside_average.ipynb #cfea5a90
 class Step(NamedTuple):
     "Say how some words are computed."
 
@@ -46,7 +46,7 @@ class Moments(NamedTuple):
     sampled: dict = None  # "rows", "of", "orders": words from a random sample of rows
     notes: list = ()
 
-# %% ../../nbs/inside_average.ipynb #f6da9774
+# %% ../../nbs/inside_average.ipynb #d14eb3e9
 def random_blocks(axis, size, rng):
     "Return disjoint random blocks of about so many rows: lists of row numbers, sorted."
     units = rng.permutation(axis.count)
@@ -56,7 +56,7 @@ def random_blocks(axis, size, rng):
         return [np.sort(part) for part in parts]
     return [np.flatnonzero(np.isin(axis.groups, part)) for part in parts]
 
-# %% ../../nbs/inside_average.ipynb #4ccd1086
+# %% ../../nbs/inside_average.ipynb #a27fe003
 class _Tally:
     "Collect what single views give."
 
@@ -93,7 +93,7 @@ class _Tally:
                     k = max(self.weight, 1)
                     factor *= math.sqrt(k / (k + 1))
                 replicates[kind] = Replicates(factor * changes)
-            if step.randomized and len(self.drawn) > 1:
+            if step.randomized and not step.block_size and len(self.drawn) > 1:
                 replicates["draws"] = _spread(self.drawn)
         values = self.total / xp.where(self.number > 0, self.number, math.nan)
         return Moments(
@@ -110,7 +110,7 @@ def _spread(drawn):
     x = x / np.sqrt(np.maximum(count * (count - 1.0), 1.0))
     return normal_replicates(x.T @ x)
 
-# %% ../../nbs/inside_average.ipynb #8907dc25
+# %% ../../nbs/inside_average.ipynb #fe434d42
 def announce(bar, number):
     "Tell a progress bar how many more steps there will be."
     if bar is not None:
@@ -169,7 +169,7 @@ def _average_blocks(data, step, splits, rng, deviations, options, bar):
             bar.update(1)
     return tally.moments(step)
 
-# %% ../../nbs/inside_average.ipynb #3916e2e5
+# %% ../../nbs/inside_average.ipynb #8ae5e785
 def join_moments(parts, words):
     "Return the `Moments` of all words, in their order, from those of several steps."
     place = {
