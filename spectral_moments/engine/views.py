@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['Factors', 'View', 'Means', 'trial_splits', 'make_factors', 'draw_view']
 
-# %% ../../nbs/inside_views.ipynb #68653f38
+# %% ../../nbs/inside_views.ipynb #18766733
 import itertools
 import math
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ import numpy as np
 from .arrays import namespace
 from .data import Data, Noise
 
-# %% ../../nbs/inside_views.ipynb #0c3d89ba
+# %% ../../nbs/inside_views.ipynb #c54e3b28
 class Factors(NamedTuple):
     "Hold the two matrices that a cycle alternates between, (P, Q) each, 0 where missing."
 
@@ -44,7 +44,7 @@ class Means(NamedTuple):
     deviations: dict = {}  # kind -> (words, units): estimate without the unit less estimate
     rounding: np.ndarray = None  # (words,) bound on the rounding error
 
-# %% ../../nbs/inside_views.ipynb #3c88e8b2
+# %% ../../nbs/inside_views.ipynb #0d9a55fc
 def trial_splits(T, both=False):
     "Return splits of T repeats: pairs (right half, left half); `both`: and the converse."
     if T == 1:
@@ -61,7 +61,7 @@ def trial_splits(T, both=False):
         found = [s for split in found for s in (split, split[::-1])]
     return found
 
-# %% ../../nbs/inside_views.ipynb #533147be
+# %% ../../nbs/inside_views.ipynb #06136deb
 def _half_mean(trials, half, missing):
     "Return the mean over some repeats, 0 where there is none, and 1 where there is one."
     half = range(len(trials)) if half is None else half
@@ -94,21 +94,19 @@ def make_factors(matrix, rows, partners, columns, split):
     if partners is not None:
         found = [_difference(x, y) for x, y in zip(found, halves(partners))]
     (right, right_count), (left, left_count) = found[0], found[-1]
-    if found[0][1] is not None:  # missing entries are 0
-        right, left = (
-            right * right_count,
-            right * right_count if left is right else left * left_count,
-        )
+    if right_count is not None:  # missing entries are 0
+        single, right = left is right, right * right_count
+        left = right if single else left * left_count
     noise = matrix.noise if partners is None else None
     if noise is not None:
+        every = slice(None)
         noise = noise.take(
-            slice(None) if rows is None else rows,
-            slice(None) if columns is None else columns,
+            every if rows is None else rows, every if columns is None else columns
         )
     measured = partners is None and (split is None or max(map(len, split)) == 1)
     return Factors(left, right, left_count, right_count, noise, measured)
 
-# %% ../../nbs/inside_views.ipynb #d40fd84a
+# %% ../../nbs/inside_views.ipynb #572b2aa2
 def _draw_members(groups, numbers, rng):
     "Return a random member of each group among some rows, in the order of the groups."
     order = rng.permutation(numbers)
@@ -141,7 +139,7 @@ def _draw_columns(axis, rng, members, shuffled):
         columns = rng.permutation(np.arange(axis.size) if columns is None else columns)
     return columns
 
-# %% ../../nbs/inside_views.ipynb #dc44f857
+# %% ../../nbs/inside_views.ipynb #6af0879e
 def draw_view(
     data: Data,
     rng=None,  # numpy Generator; None: nothing is drawn
