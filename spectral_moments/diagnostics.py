@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['N_COLUMNS', 'N_ENTRIES', 'N_NAMED', 'NEAR', 'CHANCE', 'MIN_CORRELATION', 'MAX_GAIN', 'OFFSET_SHARE', 'MEAN_SHARE',
            'EMPTY_SHARE', 'CONSTANT', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE', 'MIN_SOURCE',
-           'MIN_UNCERTAIN', 'MAX_DRAWS', 'FEW_FEATURES', 'ALIKE', 'find_duplicates', 'find_near_duplicates',
-           'check_data', 'influential_units', 'pair_note', 'collect_notes']
+           'MIN_UNCERTAIN', 'MAX_DRAWS', 'BEYOND_RANGE', 'FEW_FEATURES', 'ALIKE', 'find_copies', 'find_duplicates',
+           'find_near_duplicates', 'check_data', 'influential_units', 'pair_note', 'collect_notes']
 
-# %% ../nbs/inside_notes.ipynb #4a33672d
+# %% ../nbs/inside_notes.ipynb #3797a800
 import itertools
 import math
 
@@ -18,7 +18,7 @@ from scipy.special import bdtrc
 from . import errors
 from .engine.arrays import to_numpy
 
-# %% ../nbs/inside_notes.ipynb #6e48712e
+# %% ../nbs/inside_notes.ipynb #d0eab171
 N_COLUMNS = 512  # columns that are looked at
 N_ENTRIES = 2**22  # entries up to which all rows are looked at
 N_NAMED = 5  # rows or columns that a note names
@@ -47,38 +47,44 @@ def _without_mean(x, known):
     "Subtract the mean of each column, 0 where there is no entry."
     return np.where(known, x - x.sum(axis=0) / np.maximum(known.sum(axis=0), 1), 0.0)
 
-# %% ../nbs/inside_notes.ipynb #220449b3
+# %% ../nbs/inside_notes.ipynb #11d364c3
 NEAR = 0.1  # distance to a near duplicate, over that to the next row
 CHANCE = 1e-3  # probability of so many near duplicates
 
 
+def find_copies(x: np.ndarray):  # (rows, columns) -> numbers of rows
+    "Find rows that are equal to an earlier row."
+    first = {}
+    same = [first.setdefault(row.tobytes(), i) != i for i, row in enumerate(x + 0.0)]
+    return np.flatnonzero(same)
+
+
 def find_duplicates(x: np.ndarray):  # (rows, columns) -> numbers of rows
-    "Find rows that are copies of an earlier row, and not equal by chance."
-    first, copies = {}, []
-    for i, row in enumerate(np.ascontiguousarray(x) + 0.0):
-        if first.setdefault(row.tobytes(), i) != i:
-            copies.append(i)
+    "Find rows that are equal to an earlier row, and hardly by chance."
+    copies = find_copies(x)
     rows = x[copies]
     varied = (rows != np.median(rows, axis=1, keepdims=True)).sum(axis=1) > N_NAMED
     distinct = (np.diff(np.sort(rows, axis=1), axis=1) != 0).all(axis=1)
-    return np.array(copies, dtype=int)[varied | (distinct & (x.shape[1] > 1))]
+    return copies[varied | (distinct & (x.shape[1] > 1))]
 
 
 def find_near_duplicates(x: np.ndarray):  # (rows, columns) -> numbers of rows
     "Find rows that are copies of others but for a little noise."
-    x = x - x.mean(axis=0)
+    unequal = np.delete(np.arange(len(x)), find_copies(x))
+    x = x[unequal] - x[unequal].mean(axis=0)
     square = (x**2).sum(axis=1)
     distance = np.maximum(square[:, None] + square - 2 * x @ x.T, 0)
     np.fill_diagonal(distance, np.inf)
+    if len(x) < 3:
+        return unequal[:0]
     nearest, second = np.sqrt(np.partition(distance, 1, axis=1)[:, :2].T)
     ratio = nearest / np.maximum(second, 1e-300)
     near = (ratio < NEAR) & (nearest < NEAR * np.sqrt(square))
     candidates = int((ratio < 3 * NEAR).sum())
-    if bdtrc(near.sum() // 2 - 1, candidates // 2, 1 / 3) < CHANCE:  # two to a pair
-        return np.flatnonzero(near)
-    return np.array([], dtype=int)
+    chance = bdtrc(near.sum() // 2 - 1, candidates // 2, 1 / 3)  # two to a pair
+    return unequal[near] if chance < CHANCE else unequal[:0]
 
-# %% ../nbs/inside_notes.ipynb #94281944
+# %% ../nbs/inside_notes.ipynb #407cf3c9
 def _duplicate_note(x, known, numbers, what, option):
     "Note rows, or transposed columns, that were measured twice."
     full = np.flatnonzero(known.any(axis=1))
@@ -113,7 +119,7 @@ def _consecutive_note(x, what, option, example):
         f"them the same label in {option}=; otherwise the errors are too small."
     ]
 
-# %% ../nbs/inside_notes.ipynb #934136a6
+# %% ../nbs/inside_notes.ipynb #fba99860
 MAX_GAIN = 1.25  # largest trial over the smallest
 OFFSET_SHARE = 0.8  # of the variance that is one common offset per row
 MEAN_SHARE = 1 / 3  # of m(1) that is the mean response
@@ -165,7 +171,7 @@ def _level_notes(x, known, center):
         notes.append(f"The mean response is {share:.0%} of m(1); center=True removes it.")
     return notes
 
-# %% ../nbs/inside_notes.ipynb #a969653f
+# %% ../nbs/inside_notes.ipynb #c51d57a5
 def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[str]:
     "Check one `NamedMatrix` of the data; return notes."
     T, P, Q = matrix.shape
@@ -208,7 +214,7 @@ def _is_count(x, exponent):
     whole = x.min() == 0 and (x == np.rint(x)).all()
     return bool(whole and x.max() > 1 and x.mean() < MAX_COUNT)
 
-# %% ../nbs/inside_notes.ipynb #9fd4ecb2
+# %% ../nbs/inside_notes.ipynb #d278270e
 MAX_SHARE = 0.65  # of the variance due to inputs or features that a single unit causes
 MIN_UNITS = 8  # units from which one of them is too many
 MIN_NAMED_SHARE = 0.1  # of the variance that a unit causes that is named
@@ -263,9 +269,10 @@ def _unit_notes(data, estimate):
         notes += influential_units(some, what) if concern.any() else []
     return notes
 
-# %% ../nbs/inside_notes.ipynb #934982f6
+# %% ../nbs/inside_notes.ipynb #e5da2d68
 MIN_UNCERTAIN = 0.5  # standard error over the moment, of a moment that is named
 MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
+BEYOND_RANGE = "beyond the range of doubles: divide phi by a constant."
 FEW_FEATURES = 64  # features that may be all there are
 
 
@@ -288,7 +295,7 @@ def _lost_notes(labels, estimate, rounding):
         {
             large + "repair these entries.": lost,
             large + "increasing cycles were used instead.": replaced,
-            "{} beyond the range of doubles: divide phi by a constant.": beyond,
+            "{} " + BEYOND_RANGE: beyond,
             "Too few fully observed cycles for {}; use a smaller n_max, or drop the rows "
             "and columns with most missing entries.": few,
         }
@@ -349,7 +356,7 @@ def _draw_notes(labels, estimate):
     size = f"{np.nanmax(share):.0%} of the error"
     return [f"{', '.join(many)}: random draws are up to {size}; raise n_permutations."]
 
-# %% ../nbs/inside_notes.ipynb #6bf9af94
+# %% ../nbs/inside_notes.ipynb #174dc47c
 ALIKE = 0.25  # squared correlation of columns, beyond that of others
 
 
@@ -383,7 +390,7 @@ def pair_note(value: float, stderr: float) -> list[str]:
         "shared_features=True, or population= if all units were recorded."
     ]
 
-# %% ../nbs/inside_notes.ipynb #30d6dcfb
+# %% ../nbs/inside_notes.ipynb #4c6d4630
 def collect_notes(
     data,  # `engine.data.Data`
     estimate,  # `Estimate`
@@ -393,7 +400,9 @@ def collect_notes(
 ) -> list[str]:
     "Collect the notes of an estimate."
     single, notes = len(data.matrices) == 1, []
-    labels = [f"m({len(w)})" if single else " ".join(w) for w in estimate.words]
+    labels = [
+        f"m({len(w)})" if single else f"Trace of {' '.join(w)}" for w in estimate.words
+    ]
     for name, matrix in data.matrices.items():
         found = check_data(matrix, data.inputs, center=data.center, ordered=ordered)
         notes += found if single else [f"{name}: {note}" for note in found]

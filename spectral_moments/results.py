@@ -7,7 +7,7 @@ __all__ = ['SCHEMA', 'power_words', 'derive', 'dimension', 'moments_stderr', 'pl
            'methods_sentence', 'Estimate', 'make_estimate', 'from_moments', 'new_axes', 'rank_axes', 'holm',
            'Comparison', 'compare']
 
-# %% ../nbs/inside_results.ipynb #a795a4cb
+# %% ../nbs/inside_results.ipynb #a50194fe
 import itertools
 import math
 import uuid
@@ -19,12 +19,12 @@ import numpy as np
 
 from . import __version__, errors
 from .checks import ArgumentError, check_count, check_level, check_numbers
-from .diagnostics import collect_notes
+from .diagnostics import BEYOND_RANGE, collect_notes
 from .errors import SCALES, ErrorDistribution, Scale
 from .quantities import EstimateWarning, Quantity, ResultTable, Sampled
 from .quantities import finite_or_none, rename_replicates, warn_all
 
-# %% ../nbs/inside_results.ipynb #9a2eb821
+# %% ../nbs/inside_results.ipynb #824b73ec
 SCHEMA = 4  # of `Estimate.to_dict`
 
 
@@ -70,7 +70,7 @@ def derive(
     uncorrected = float(scale.back(found.uncorrected))
     return Quantity(found.transformed, replicates, scale, uncorrected, **fields)
 
-# %% ../nbs/inside_results.ipynb #7a365bc2
+# %% ../nbs/inside_results.ipynb #9bf0f928
 def dimension(
     self,
     order: int = 2,  # of the Renyi entropy; 2 is the participation ratio
@@ -87,8 +87,8 @@ def dimension(
     name = (
         "Dimension (participation ratio)" if order == 2 else f"Dimension of order {order}"
     )
-    fields = dict(name=name, remark=_single_trial(self, system), notes=list(self.notes))
     scaled, units = self.scaled, _finite_units(self, system)
+    fields = dict(name=name, remark=_single_trial(self, system), notes=list(scaled.notes))
     if not errors.is_positive(scaled.values[first], scaled.stderr[first]):
         return Quantity(math.nan, **fields)
 
@@ -122,7 +122,7 @@ def _single_trial(estimate, system):
         "Single trial: measurement noise inflates the dimension; pass repeats to remove it."
     )
 
-# %% ../nbs/inside_results.ipynb #eda0fe8d
+# %% ../nbs/inside_results.ipynb #dd201e39
 def moments_stderr(
     self,
     P: int = None,  # number of inputs; None: as many as now
@@ -156,7 +156,7 @@ def plot_moments(
     ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     return ax
 
-# %% ../nbs/inside_results.ipynb #dc0a5cde
+# %% ../nbs/inside_results.ipynb #c18603f6
 def describe_data(estimate) -> str:
     "Describe what was measured: 100 inputs x 200 features, mean removed, ..."
     settings, sizes, features = estimate.settings, [], []
@@ -189,7 +189,7 @@ def describe_settings(estimate) -> str:
     used = [text for key, text in used.items() if settings.get(key) is not None]
     return "\n".join([*lines, ", ".join(used)])
 
-# %% ../nbs/inside_results.ipynb #d1bdeda2
+# %% ../nbs/inside_results.ipynb #64d48485
 def methods_sentence(self) -> str:
     "Describe what was done and found, for the methods section of a paper."
     last = dict(zip(self.methods, self.orders))
@@ -207,7 +207,7 @@ def methods_sentence(self) -> str:
         text += f" The dimension (participation ratio, m(1)^2/m(2)) is {self.dimension()}."
     return text
 
-# %% ../nbs/inside_results.ipynb #11cd4db6
+# %% ../nbs/inside_results.ipynb #a11baa27
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(ResultTable):
     "Spectral moments with their errors."
@@ -298,7 +298,8 @@ class Estimate(ResultTable):
             return describe_data(self)
         found = self.dimension()
         lines = [describe_data(self), f"{found.name}: {found}", found.remark]
-        return "\n".join(filter(None, lines + found.notes[len(self.notes) :]))
+        new = [note for note in found.notes if note not in self.notes]
+        return "\n".join(filter(None, lines + new))
 
     def summary(self):
         "Describe the settings."
@@ -345,7 +346,7 @@ class Estimate(ResultTable):
             "notes": list(self.notes),
         }
 
-# %% ../nbs/inside_results.ipynb #f3ff1d10
+# %% ../nbs/inside_results.ipynb #10fe3bdd
 def _rescale(x, exponents):  # same shape as x; NaN beyond the range of doubles
     "Multiply rows of an array by powers of two."
     x = np.asarray(x, dtype=float)
@@ -376,7 +377,7 @@ def _complete_settings(data, settings):
         "version": __version__,
     }
 
-# %% ../nbs/inside_results.ipynb #bce997bc
+# %% ../nbs/inside_results.ipynb #5f1108ff
 def make_estimate(
     moments,  # `engine.average.Moments` of the matrices divided by powers of two
     data,  # `engine.data.Data`
@@ -401,8 +402,8 @@ def make_estimate(
     lost = np.zeros(len(words), dtype=bool) if moments.lost is None else moments.lost
     notes = collect_notes(data, result, rounding=lost, ordered=ordered)
     notes = [*dict.fromkeys([*moments.notes, *notes])]
-    scaled.notes.extend(notes)
     result.notes.extend(notes)
+    scaled.notes.extend(note for note in notes if not note.endswith(BEYOND_RANGE))
     return result
 
 
@@ -426,7 +427,7 @@ def from_moments(
     words = power_words(len(values))
     return Estimate(values, replicates, words, {"phi": shape}, ["given"] * len(values))
 
-# %% ../nbs/inside_results.ipynb #2a6d9b05
+# %% ../nbs/inside_results.ipynb #8b8ac049
 def new_axes():
     "Make matplotlib axes, or raise an error that says how to get matplotlib."
     try:
@@ -446,7 +447,7 @@ def rank_axes(ax, values, band=None, **style):
     ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
     return ax
 
-# %% ../nbs/inside_results.ipynb #5518f052
+# %% ../nbs/inside_results.ipynb #c4f74da2
 def holm(p) -> np.ndarray:
     "Correct p-values for several tests by Holm's rule; NaN where there is none."
     p = np.asarray(p, dtype=float)
@@ -493,7 +494,7 @@ def _check_paired(quantities, paired):
         problem = f"paired = {paired!r}: the estimates must have the same number of "
         raise ArgumentError("paired", f"{problem}{paired}, with errors; found {sizes}")
 
-# %% ../nbs/inside_results.ipynb #fb022299
+# %% ../nbs/inside_results.ipynb #49e70b5d
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(ResultTable):
     "Differences and ratios of all pairs of several estimates."
@@ -547,7 +548,7 @@ class Comparison(ResultTable):
         ax.legend()
         return ax
 
-# %% ../nbs/inside_results.ipynb #f68fbe6f
+# %% ../nbs/inside_results.ipynb #74a2f6c5
 def compare(
     estimates: dict,  # name -> `Estimate`, `Quantity` or matrix
     of: str | Callable = "dimension",  # or "moments", or a function estimate -> `Quantity`
