@@ -10,14 +10,22 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
 import warnings
+from functools import partial
 
 import numpy as np
-from common import atomic_write
+from alignment import plain_alignment
+from common import atomic_write, plain_alignment
 from dimensionality import participation_ratio
 from recordings import halves, load
 
-from spectral_moments import EstimateWarning, alignments, estimate, naive
-from spectral_moments.similarity import plain_alignment
+from spectral_moments import (
+    EstimateWarning,
+    alignments,
+    all_cycles,
+    estimate,
+    kong_valiant,
+    naive,
+)
 
 SEED = 2031
 SYSTEMS = {
@@ -35,7 +43,11 @@ SETTINGS = {
     "swept": ["IT", "IT, Tito", "IT, Chabo"],
     "orders": 4,
 }
-METHODS = ("naive", "kv_row", "kv_col", "all_cycles")
+METHODS = {  # of repeats (T, images, sites) without their mean
+    "naive": naive,
+    "kv_row": kong_valiant,
+    "kv_col": partial(kong_valiant, sampled="columns"),
+}
 QUANTILES = [0.1, 0.25, 0.5, 0.75, 0.9]
 
 
@@ -46,7 +58,7 @@ def ratio(m):
 
 def dimensions(pair, one):
     "m(1), m(2), dimension from two halves; naive dimension of their mean and of one trial."
-    est = estimate(pair, 2, center=True)
+    est = estimate(pair, trials=True)
     plain = [ratio(naive(x - x.mean(axis=0), 2)) for x in (pair.mean(axis=0), one)]
     return [*est.values, est.dimension().value, *plain]
 
@@ -99,7 +111,7 @@ def sweeps(run, name, trials):
 
 def packed(est):
     "An estimate as JSON holds it, and what leaving out each unit does to it."
-    deviations = {name: axis.deviations for name, axis in est.axes.items()}
+    deviations = {name: source.deviations for name, source in est.replicates.items()}
     return est.to_dict() | {"deviations": deviations}
 
 
@@ -122,17 +134,17 @@ def look(trials):
 def ways(trials):
     "Dimension by three kinds of data and four estimators, and by two other packages."
     pair, one = halves(trials), trials[0].astype(float)
-    data = {"one trial": one, "mean of 28": pair.mean(axis=0), "two halves": pair}
-    options = dict(center=True, stderr=False, random_state=0)
-    found = {
-        name: [estimate(x, 2, method=m, **options).dimension().value for m in METHODS]
-        for name, x in data.items()
-    }
+    data = {"one trial": one[None], "mean of 28": pair.mean(axis=0)[None]}
+    data["two halves"], found = pair, {}
+    for name, x in data.items():
+        centred = x - x.mean(axis=1, keepdims=True)
+        found[name] = [ratio(way(centred, 2, trials=True)) for way in METHODS.values()]
+        found[name].append(ratio(all_cycles(x, 2, center=True, trials=True)))
     x, y = pair - pair.mean(axis=1, keepdims=True)
     axes = np.linalg.svd(x, full_matrices=False)[2].T
     variances = ((x @ axes) * (y @ axes)).mean(axis=0)
     found["cvPCA"] = variances.sum() ** 2 / (variances**2).sum()
-    found["dimensionality, mean of 28"] = participation_ratio(data["mean of 28"])
+    found["dimensionality, mean of 28"] = participation_ratio(data["mean of 28"][0])
     found["dimensionality, two halves"] = participation_ratio(*pair)
     return found
 
@@ -140,27 +152,25 @@ def ways(trials):
 def splits(trials):
     "Dimension from odd and even repeats, and from the first and the last half of them."
     late = np.stack([x.mean(axis=0, dtype=float) for x in np.split(trials, 2)])
-    return [estimate(x, 2, center=True).dimension().value for x in (halves(trials), late)]
+    pairs = (halves(trials), late)
+    return [estimate(x, trials=True).dimension().value for x in pairs]
 
 
 def choices(trials, objects):
     "Dimension and error by what counts as a sample."
-    four = halves(trials, parts=4)  # all of them meet where the population is finite
-    P, Q = four.shape[1:]
-    options = [
-        {},
-        {"groups": objects},
-        {"population": (P, None)},
-        {"population": (None, Q)},
-        {"population": (None, Q), "groups": objects},
-    ]
-    found = [estimate(four, 2, **option).dimension() for option in options]
+    options = [{}, {"groups": objects}, {"population": "all"}]
+    options.append({"population": "all", "groups": objects})
+    pair = halves(trials)
+    found = [estimate(pair, trials=True, **option).dimension() for option in options]
     return [number for each in found for number in (each.value, each.stderr)]
 
 
 def aligned(systems):
     "Matrices of the alignments, their errors, and the usual alignments of the means."
-    found, means = alignments(systems), [x.mean(axis=0) for x in systems.values()]
+    found, means = (
+        alignments(systems, trials=True),
+        [x.mean(axis=0) for x in systems.values()],
+    )
     plain = [[plain_alignment(x, y) for y in means] for x in means]
     return {"values": found.values, "stderr": found.stderr, "plain": plain}
 
@@ -181,8 +191,7 @@ def measure(run):
     trials = {name: load(*which).trials for name, which in SYSTEMS.items()}
     single = {name: x for name, x in trials.items() if "," in name}
     seen = {name: run.once(f"look {name}", look, x) for name, x in single.items()}
-    options = dict(center=True, method="all_cycles")
-    whole = lambda x: packed(estimate(halves(x), run.settings["orders"], **options))
+    whole = lambda x: packed(estimate(halves(x), run.settings["orders"], trials=True))
     estimates = {k: run.once(f"estimate {k}", whole, x) for k, x in trials.items()}
     deviations = {
         f"{name}: {axis}": np.array(x, dtype=np.float32)

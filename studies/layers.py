@@ -16,11 +16,11 @@ import warnings
 
 import numpy as np
 import torch
+from alignment import plain_alignment
 from common import atomic_write
 from recordings import ANIMALS, halves, load
 
 from spectral_moments import EstimateWarning, alignments
-from spectral_moments.similarity import plain_alignment
 
 SEED = 2036
 SETTINGS = {
@@ -128,7 +128,7 @@ def make(settings, seed, first=1):
 def options(systems, objects):
     "Layers, and the sites that the network reads, as they are; sites of IT as a sample."
     sizes = {name: x.shape[2] for name, x in systems.items() if name not in AREAS}
-    return dict(population=sizes, groups=objects)
+    return dict(population=sizes, groups=objects, trials=True)
 
 
 def by_sites(systems, settings, seed, index):
@@ -139,7 +139,8 @@ def by_sites(systems, settings, seed, index):
     for count in (*settings["sites"], sites.shape[2]):
         some = sites[:, :, rng.permutation(sites.shape[2])[:count]]
         plain = plain_alignment(x.mean(0), some.mean(0))
-        pair = alignments({layer: x, area: some}, population=size, stderr=False)
+        options = dict(population=size, stderr=False, trials=True)
+        pair = alignments({layer: x, area: some}, **options)
         traces = [pair.estimate.values[k] for k in range(3)]
         found.append([plain, *traces])
     return found
@@ -160,7 +161,7 @@ def mean_and_error(function, drawn):
 
 def packed(estimate):
     "An estimate as JSON holds it, and what leaving out each unit does to it."
-    deviations = {name: axis.deviations for name, axis in estimate.axes.items()}
+    deviations = {name: x.deviations for name, x in estimate.replicates.items()}
     about = dict(estimate.settings), estimate.shapes, [*map(list, estimate.words)]
     keys = ("settings", "shapes", "words")
     return dict(zip(keys, about)) | {"values": estimate.values}, deviations
@@ -178,7 +179,7 @@ def verdicts(found, count):
             "stderr": best.stderr,
             "halves": best.notes[-1],
             "p_values": {name: p for (name, _), p in test.p_values.items()},
-            "family_wise": {name: p for (name, _), p in test.family_wise.items()},
+            "p_corrected": {name: p for (name, _), p in test.p_corrected.items()},
         }
     return every
 

@@ -33,7 +33,7 @@ def compared(name, settings):
     "The same of two halves of all repeats, and the mean over single ones."
     trials = load(*name.split(", ")).trials[:, :: settings["every"]].astype(float)
     halves = np.stack([trials[k::2].mean(axis=0) for k in (0, 1)])
-    both = estimate(halves, 2)
+    both = estimate(halves, trials=True)
     alone = [single(trials, number) for number in range(settings["repetitions"])]
     plain, law = np.mean(alone, axis=0)
     return {"halves": both.values, "stderr": both.stderr, "one": plain, "law": law}
