@@ -53,7 +53,7 @@ def test_flags_levels_and_numbers():
     assert "must be numbers" in str(refusal(checks.check_numbers, ["a"], "values"))
 
 
-def test_random_state():
+def test_random_state_and_n_jobs():
     one, same = checks.check_random_state(3), checks.check_random_state(np.int64(3))
     assert one.integers(1 << 30) == same.integers(1 << 30)
     generator = np.random.default_rng(0)
@@ -61,9 +61,6 @@ def test_random_state():
     assert checks.check_random_state().random() != checks.check_random_state().random()
     for wrong in (-1, "seed", 1.5, np.random.RandomState(1)):
         assert refusal(checks.check_random_state, wrong).argument == "random_state"
-
-
-def test_n_jobs():
     assert checks.check_n_jobs(3) == 3 and checks.check_n_jobs() >= 1
     assert refusal(checks.check_n_jobs, 0).argument == "n_jobs"
 
@@ -114,10 +111,6 @@ def test_options():
     assert str(error).endswith("'xyz'; use center, groups, population")
 
 
-def test_printable():
-    assert checks.printable("a\x1b]0;b\x07 ± é\n") == "a?]0;b? ± é\n"
-
-
 def test_progress_tells_how_long(caplog, monkeypatch):
     before = threading.active_count()
     with checks.progress_lines(40, "draw", 0.02) as lines:
@@ -139,7 +132,8 @@ def test_progress_tells_how_long(caplog, monkeypatch):
         checks.progress_bar(True, 40)
 
 
-def test_show_error(capsys):
+def test_texts(capsys):
+    assert checks.printable("a\x1b]0;b\x07 ± é\n") == "a?]0;b? ± é\n"
     checks.show_error(checks.check_count, 0, "k")
     assert capsys.readouterr().out.startswith("ArgumentError: k = 0 is too small")
     with pytest.raises(AssertionError):

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from inspect import signature
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -72,32 +73,20 @@ def test_every_option_has_a_flag():
 
 
 def test_values():
-    for text, value in {
-        "3": 3,
-        "0.5": 0.5,
-        "all": "all",
-        "none": None,
-        "inf": None,
-        "True": True,
-        "poisson": "poisson",
-        "binomial:40": ("binomial", 40),
-        "binomial:x": "binomial:x",
-    }.items():
-        assert read_value(text) == value
+    texts = ("3", "0.5", "all", "none", "inf", "True", "binomial:40", "binomial:x")
+    values = [3, 0.5, "all", None, None, True, ("binomial", 40), "binomial:x"]
+    assert [*map(read_value, texts)] == values
 
 
 FLAGS = {  # of the command: options of the library
     "--population all --no-center": dict(population="all", center=False),
-    "--population 40": dict(population=40),
     "--groups labels.npy": dict(groups=LABELS),
     "--groups labels.txt": dict(groups=LABELS),
     "--groups two.npz:movie": dict(groups=LABELS),
     "--column-groups five.txt": dict(column_groups=[1, 2, 3, 4, 5] * 5),
     "--noise 0.01": dict(noise=0.01),
-    "--method increasing --seed 2": dict(method="increasing", random_state=2),
-    "--method increasing --random-state 2 --jobs 1 --permutations 3": dict(
-        method="increasing", random_state=2, n_permutations=3
-    ),
+    "--method increasing --seed 2 --jobs 1": dict(method="increasing", random_state=2),
+    "--method increasing --permutations 3": dict(method="increasing", n_permutations=3),
     "--method all_cycles --sample none": dict(method="all_cycles", sample=None),
 }
 
@@ -135,8 +124,9 @@ def test_several_files(capsys):
 def test_dimension(capsys):
     expected = sm.estimate(MORE, 2).dimension()
     assert run(capsys, "estimate", "more.npy", "--dimension") == f"{expected!s}\n"
-    found = answer(capsys, "estimate", "more.npy", "--dimension")
-    assert found["value"] == pytest.approx(expected.value, rel=1e-12)
+    assert answer(capsys, "estimate", "more.npy", "--dimension") == expected.to_dict()
+    np.save("copies.npy", np.concatenate([MORE, MORE[:6]]))  # its notes are printed
+    assert "duplicates" in run(capsys, "estimate", "copies.npy", "--dimension")
 
 
 def test_a_dimension_that_the_data_do_not_determine(capsys):
@@ -149,13 +139,6 @@ def test_a_dimension_that_the_data_do_not_determine(capsys):
         run(capsys, "estimate", f"{name}.npy")
 
 
-def test_notes_are_printed(capsys):
-    np.save("copies.npy", np.concatenate([MORE, MORE[:6]]))
-    for extra in ([], ["--dimension"]):
-        text = " ".join(run(capsys, "estimate", "copies.npy", *extra).split())
-        assert "duplicates" in text
-
-
 def test_align_and_compare(capsys):
     systems = {"phi": PHI, "other": PHI[:, :20] + 0.1}
     text = run(capsys, "align", "phi.npy", "other.npy")
@@ -164,6 +147,9 @@ def test_align_and_compare(capsys):
     assert found == f"{sm.compare(systems, paired='inputs')}\n"
     twice = run(capsys, "align", "phi.npy", "phi.npy")
     assert "phi (1)" in twice and "phi (2)" in twice
+    np.save("\x1b]0;mine\x07.npy", PHI)  # no name commands the terminal
+    text = run(capsys, "compare", "\x1b]0;mine\x07.npy", "phi.npy")
+    assert "\x1b" not in text and "?]0;mine?" in text
 
 
 def test_output(capsys):
@@ -207,33 +193,21 @@ def test_refusals(call, capsys):
     assert REFUSED[call] in reason(capsys, "estimate", *call.split())
 
 
-@pytest.mark.parametrize(
-    ("error", "code", "message"),
-    [
-        (MemoryError("Unable to allocate 9 TiB"), 2, "Unable to allocate 9 TiB"),
-        (MemoryError(), 2, "needs more memory than there is"),
-        (OSError(28, "No space left on device"), 2, "No space left on device"),
-        (ImportError("pip install it"), 2, "pip install it"),
-        (ZeroDivisionError("by\nzero"), 3, "a fault of the program"),
-    ],
-)
-def test_every_failure_is_one_line(monkeypatch, capsys, error, code, message):
-    monkeypatch.setattr(command_line, "run", throw(error))
-    assert message in reason(capsys, "estimate", "phi.npy", code=code)
+FAILURES = {
+    MemoryError("Unable to allocate 9 TiB"): (2, "Unable to allocate 9 TiB"),
+    MemoryError(): (2, "needs more memory than there is"),
+    OSError(28, "No space left on device"): (2, "No space left on device"),
+    ImportError("pip install it"): (2, "pip install it"),
+    ZeroDivisionError("by\nzero"): (3, "a fault of the program"),
+}
 
 
-def throw(error):
-    "A command that fails."
-
-    def run_failing(args):
-        raise error
-
-    return run_failing
-
-
-def test_interrupted(monkeypatch, capsys):
-    monkeypatch.setattr(command_line, "run", throw(KeyboardInterrupt()))
-    assert main(["estimate", "phi.npy"]) == 130 and capsys.readouterr().out == ""
+def test_every_failure_is_one_line(monkeypatch, capsys):
+    for error, (code, message) in FAILURES.items():
+        monkeypatch.setattr(command_line, "run", Mock(side_effect=error))
+        assert message in reason(capsys, "estimate", "phi.npy", code=code)
+    monkeypatch.setattr(command_line, "run", Mock(side_effect=KeyboardInterrupt))
+    assert run(capsys, "estimate", "phi.npy", code=130) == ""
 
 
 def test_parser(capsys):
@@ -249,12 +223,6 @@ def test_parser(capsys):
     for arguments in ([], ["estimate"], ["estimate", "phi.npy", "--n-max", "x"], ["xyz"]):
         with pytest.raises(SystemExit, match="2"):
             main(arguments)
-
-
-def test_names_command_no_terminal(capsys):
-    np.save("\x1b]0;mine\x07.npy", PHI)
-    text = run(capsys, "compare", "\x1b]0;mine\x07.npy", "phi.npy")
-    assert "\x1b" not in text and "?]0;mine?" in text
 
 
 # ---------------------------------------------------------------------- a whole process

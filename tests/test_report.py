@@ -85,7 +85,7 @@ def test_several_are_compared(tmp_path):
 
 def movies():
     "Frames of movies that are alike, with gaps."
-    phi = np.repeat(recording()[0][:10], 4, axis=0) + 0.1 * normal((40, 50), 5)
+    phi = np.repeat(recording()[0], 3, axis=0) + 0.1 * normal((120, 50), 5)
     return np.where(np.random.default_rng(1).random(phi.shape) < 0.15, np.nan, phi)
 
 
@@ -93,7 +93,7 @@ UNEQUAL = recording()
 UNEQUAL[1, 20:] = np.nan  # the second repeat of half of the inputs
 GIVEN = {  # what is given, its options, and parts that may be left out
     "one trial": (recording()[0], {}, 0),
-    "movies with gaps": (movies(), dict(groups=np.arange(40) // 4), 1),
+    "movies with gaps": (movies(), dict(groups=np.arange(120) // 3), 1),
     "unequal repeats": (UNEQUAL, dict(trials=True), 1),
     "two orders": (recording(), dict(n_max=2, trials=True), 1),
     "layer": (recording()[0], dict(population="all"), 1),

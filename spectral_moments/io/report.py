@@ -41,7 +41,7 @@ def draw_svg(result, title: str) -> str:
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # long names leave little room
+        warnings.simplefilter("ignore")  # long names, intervals without end
         ax = Figure(figsize=(5, 3.4), layout="constrained").subplots()
         result.plot(ax)
         ax.set_title("")
