@@ -22,8 +22,6 @@ from importlib.metadata import version
 from multiprocessing import get_context
 from pathlib import Path
 
-import numpy as np
-
 from spectral_moments import __version__
 
 RESULTS = Path(__file__).resolve().parents[1] / "results"
@@ -119,12 +117,6 @@ def made(about, what=""):
 def source(about, what=""):
     "Print what a figure or a table was `made` of."
     print(made(about, what))
-
-
-def plain_alignment(x, y):
-    "The usual linear CKA of two matrices with the same rows, with its biases."
-    x, y = (z - z.mean(axis=0) for z in (x, y))
-    return np.vdot(x.T @ y, x.T @ y) / np.linalg.norm(x.T @ x) / np.linalg.norm(y.T @ y)
 
 
 # --- a run that may be interrupted --------------------------------------------------------

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 from alignment import plain_alignment
-from common import atomic_write, plain_alignment
+from common import atomic_write
 from dimensionality import participation_ratio
 from recordings import halves, load
 
