@@ -1,0 +1,258 @@
+"""Every way in x all pairs of options, against the definition and literal deletions."""
+
+import copy
+import itertools
+from functools import lru_cache
+
+import numpy as np
+import pytest
+import torch
+from conftest import cycle_mean
+
+import spectral_moments as sm
+from spectral_moments.engine import methods
+from spectral_moments.engine.data import open_data
+from spectral_moments.errors import standard_error
+from spectral_moments.estimation import estimate_words
+
+#: option -> what it excludes (besides itself)
+OPTIONS = {
+    "center": (),
+    "equal groups": ("groups",),
+    "groups": (),
+    "column groups": ("population", "all features"),
+    "population": ("all features",),
+    "all features": (),
+    "poisson": ("two repeats", "three repeats"),
+    "two repeats": ("three repeats",),
+    "three repeats": (),
+    "missing": (),
+    "two systems": (),
+}
+PAIRS = [
+    pair
+    for pair in itertools.combinations(OPTIONS, 2)
+    if pair[1] not in OPTIONS[pair[0]] and pair[0] not in OPTIONS[pair[1]]
+]
+EQUAL = np.array([3, 0, 0, 5, 1, 4, 2, 1, 6, 2, 3, 4, 5, 6])  # scattered over the rows
+UNEQUAL = np.array([0, 1, 1, 2, 3, 3, 4, 3, 5, 6, 2, 6])
+COLUMNS = np.array([0, 1, 0, 2, 3])
+SPLITS = {1: [((0,), (0,))], 2: [((0,), (1,))]}
+SPLITS[3] = [((t,), tuple({0, 1, 2} - {t})) for t in range(3)]
+
+
+class Case:
+    "Data of some options, as the library takes them and as the definition does."
+
+    def __init__(self, options):
+        self.on = on = set(options)
+        self.groups = None
+        if on & {"groups", "equal groups"}:
+            self.groups = UNEQUAL if "groups" in on else EQUAL
+        self.center, self.noisy = "center" in on, "poisson" in on
+        P = 7 if self.groups is None else len(self.groups)
+        T = 2 if "two repeats" in on else 3 if "three repeats" in on else 1
+        names = "ab" if "two systems" in on else ("phi",)
+        rng = np.random.default_rng(len(" ".join(options)))
+        self.trials, self.columns, self.population = {}, {}, {}
+        for s in names:
+            Q = 5 if "column groups" in on and s != "b" else 4
+            x = rng.normal(size=(P, 2)) @ rng.normal(size=(2, Q)) + 0.5
+            x = x + 0.3 * rng.normal(size=(T, P, Q))
+            x = rng.poisson(np.exp(np.clip(x, -1, 1))).astype(float) if self.noisy else x
+            if "missing" in on:
+                x[0].flat[rng.choice(P * Q, 3, replace=False)] = np.nan
+            self.trials[s] = x
+            if Q == 5:
+                self.columns[s] = COLUMNS
+            if on & {"population", "all features"} and s != "b":
+                self.population[s] = 9 if "population" in on else Q
+        self.words = [(s,) * n for s in names for n in (1, 2, 3)]
+        if len(names) == 2:
+            self.words += [tuple("ab"), tuple("aab")]
+        self.words = [word for word in self.words if len(word) <= self.exact]
+
+    @property
+    def n_rows(self):
+        return next(iter(self.trials.values())).shape[1]
+
+    @property
+    def exact(self):
+        "The table of the design: highest order without random draws."
+        grouped = self.groups is not None
+        if "column groups" in self.on or {"missing", "center"} <= self.on:
+            return 1 if grouped else 2
+        if "two systems" in self.on and (grouped or "missing" in self.on):
+            return 2
+        return 3
+
+    @property
+    def known(self):
+        "Options of the library."
+        found = dict(center=self.center, groups=self.groups)
+        found["trials"] = True if len(next(iter(self.trials.values()))) > 1 else None
+        found |= {"column_groups": self.columns} if self.columns else {}
+        found |= {"population": self.population} if self.population else {}
+        if self.noisy:
+            found["noise"] = dict.fromkeys(self.trials, "poisson")
+        if "all features" in self.on:
+            found["population"] = dict.fromkeys(self.population, "all")
+        if len(self.trials) == 1:
+            found = {k: x["phi"] if isinstance(x, dict) else x for k, x in found.items()}
+        return found
+
+    def without(self, name, unit):
+        "The same data without a unit of the inputs or of the features of a system."
+        less = copy.copy(self)
+        if name == "inputs":
+            rows = np.arange(self.n_rows) if self.groups is None else self.groups
+            less.trials = {s: x[:, rows != unit] for s, x in self.trials.items()}
+            less.groups = None if self.groups is None else rows[rows != unit]
+        else:
+            x, labels = self.trials[name], self.columns.get(name)
+            labels = np.arange(x.shape[2]) if labels is None else labels
+            less.trials = self.trials | {name: x[:, :, labels != unit]}
+            if name in self.columns:
+                less.columns = self.columns | {name: labels[labels != unit]}
+        return less
+
+    def values(self):
+        "The definition of all words."
+        splits = SPLITS[len(next(iter(self.trials.values())))]
+        options = dict(rows=self.groups, columns=self.columns, center=self.center)
+        noise = dict.fromkeys(self.trials, lambda x: x) if self.noisy else None
+        options |= dict(population=self.population, variance=noise)
+        halves = [
+            {s: tuple(_mean(x, half) for half in split) for s, x in self.trials.items()}
+            for split in splits
+        ]
+        found = [[cycle_mean(x, word, **options) for x in halves] for word in self.words]
+        return np.mean(found, axis=1)
+
+
+def _mean(trials, half):
+    "The mean over the repeats of a half in which an entry was measured."
+    some = trials[list(half)]
+    seen = some == some
+    return np.where(seen, some, 0).sum(axis=0) / np.where(seen.any(0), seen.sum(0), np.nan)
+
+
+@lru_cache(None)
+def definition(options):
+    "The value of each word."
+    return Case(options).values()
+
+
+# --- ways in ------------------------------------------------------------------------------
+
+
+def by_array(case, prepare=lambda x, s: x):
+    "Arrays in memory, or what `prepare` makes of them."
+    arrays = {s: x if len(x) > 1 else x[0] for s, x in case.trials.items()}
+    arrays = {s: prepare(x, s) for s, x in arrays.items()}
+    if len(arrays) == 2:
+        return estimate_words(open_data(arrays, **case.known), case.words)
+    return sm.estimate(arrays["phi"], len(case.words), **case.known)
+
+
+def by_stream(case):
+    "Two streams of uneven batches with whole groups, merged."
+    rows = case.groups
+    known = {k: case.known[k] for k in ("center", "population") if k in case.known}
+    trials, streams = case.trials["phi"], []
+    units = np.arange(trials.shape[1]) if rows is None else rows
+    for part in ([0, 3, 1], [6, 2, 5, 4]):
+        stream = sm.Stream(trials.shape[2], len(case.words), **known)
+        for batch in (part[:2], part[2:]):
+            keep = np.isin(units, batch)
+            groups = None if rows is None else rows[keep]
+            stream.update(trials[:, keep], groups, trials=True)
+        streams.append(stream)
+    return streams[1].merge(streams[0]).estimate()
+
+
+def answer(way, case, request):
+    "The estimate by one way in."
+    if way == "tall":
+        patch = request.getfixturevalue("monkeypatch")
+        patch.setattr(methods, "TALLEST", 4)
+        patch.setattr(methods, "TALLEST_RATIO", 0)
+    if way == "stream":
+        return by_stream(case)
+    if way == "tensor":
+        return by_array(case, lambda x, s: torch.tensor(x))
+    if way in ("file", "dask"):
+        request.getfixturevalue("nothing_loaded")
+    if way == "dask":
+        array = pytest.importorskip("dask.array")
+        return by_array(
+            case, lambda x, s: array.from_array(x, chunks=(*x.shape[:-2], 3, 2))
+        )
+    if way == "file":
+        folder = request.getfixturevalue("tmp_path")
+
+        def stored(x, s):
+            np.save(folder / f"{s}.npy", x)
+            return np.load(folder / f"{s}.npy", mmap_mode="r")
+
+        return by_array(case, stored)
+    return by_array(case)
+
+
+CASES = [(), *((option,) for option in OPTIONS), *PAIRS]
+CASES += [("center", *pair) for pair in PAIRS if "center" not in pair]
+WAYS = ("memory", "tall", "tensor", "file", "dask", "stream")
+NOT_STREAMED = {"column groups", "poisson", "two systems"}
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("options", CASES, ids=" x ".join)
+def test_values_are_the_definition(options, way, request):
+    if way == "stream" and NOT_STREAMED & {*options}:
+        pytest.skip("a stream does not know this option")
+    found, expected = answer(way, Case(options), request), definition(options)
+    np.testing.assert_allclose(found.values, expected, rtol=1e-9, atol=1e-12)
+    assert not any("draws" in label for label in found.methods)
+
+
+# --- errors -------------------------------------------------------------------------------
+
+
+def without_each(case, value):
+    "For each kind of axis: what `value` gives without each unit minus with all."
+    rows = np.arange(case.n_rows) if case.groups is None else np.unique(case.groups)
+    units = {"inputs": [("inputs", unit) for unit in rows]}
+    for s, x in case.trials.items():
+        kind = "features" if len(case.trials) == 1 else f"features of {s}"
+        columns = np.unique(case.columns.get(s, np.arange(x.shape[2])))
+        units[kind] = [(s, unit) for unit in columns]
+    whole = np.asarray(value(case))
+    return {
+        kind: np.array([value(case.without(*unit)) for unit in of]).T - whole[:, None]
+        for kind, of in units.items()
+    }
+
+
+@lru_cache(None)
+def deletions(options):
+    "Deviations by the definition, (words, units) for each kind of axis."
+    return without_each(Case(options), Case.values)
+
+
+@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize(
+    "options", [case for case in CASES if "center" not in case], ids=" x ".join
+)
+def test_errors_are_those_of_deletions(options, way, request):
+    if way == "stream" and NOT_STREAMED & {*options}:
+        pytest.skip("a stream does not know this option")
+    found, expected = answer(way, Case(options), request), deletions(options)
+    assert set(found.replicates) == set(expected)
+    finite = {"population", "all features"} & {*options}
+    for kind, changes in expected.items():
+        if finite and ("missing" in options or kind in ("features", "features of a")):
+            continue  # first order, below
+        known = found.replicates[kind].deviations
+        if way == "stream":  # units come in another order
+            known, changes = (x[:, np.argsort(x[0])] for x in (known, changes))
+        np.testing.assert_allclose(known, changes, rtol=1e-8, atol=1e-10)
