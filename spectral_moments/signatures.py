@@ -52,7 +52,10 @@ def signature_notes(
     if inspect.isclass(value):
         fields = getattr(value, "__annotations__", {})
         return {name: note for name, note in notes(lines[1:]).items() if name in fields}
-    start = next(i for i, line in enumerate(lines) if line.lstrip().startswith("def "))
+    starts = [i for i, line in enumerate(lines) if line.lstrip().startswith("def ")]
+    if not starts:  # a lambda
+        return {}
+    start = starts[0]
     if lines[start].rstrip().endswith("("):
         return notes(lines[start + 1 :])
     if one := _ONE.match(lines[start]):

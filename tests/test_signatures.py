@@ -46,6 +46,7 @@ def test_comments():
     assert found["a"] == ("", "one") and found["b"] == ("str", "two and more")
     assert found["return"] == ("int", "four") and found["*c"] == ("", "")
     assert signature_notes(len) == signature_notes(3) == {}
+    assert signature_notes(lambda x: x) == {}
 
 
 def test_help_in_a_fresh_process():
