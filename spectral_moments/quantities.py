@@ -6,7 +6,7 @@
 __all__ = ['EstimateWarning', 'warn_all', 'finite_or_none', 'plus_minus', 'text_table', 'ResultTable', 'join_replicates',
            'rename_replicates', 'Sampled', 'expected_stderr', 'sizes_needed', 'Quantity']
 
-# %% ../nbs/inside_quantities.ipynb #2072a932
+# %% ../nbs/inside_quantities.ipynb #827c90e1
 import bisect
 import math
 import operator
@@ -24,7 +24,7 @@ from . import errors
 from .checks import check_count, check_level, printable
 from .errors import SCALES, ErrorDistribution, Scale
 
-# %% ../nbs/inside_quantities.ipynb #eb3387a9
+# %% ../nbs/inside_quantities.ipynb #dd09ae96
 class EstimateWarning(UserWarning):
     "Warn of an estimate that should not be trusted without a second look."
 
@@ -53,7 +53,7 @@ def text_table(rows) -> list:
     lines = ("  ".join(x.rjust(w) for x, w in zip(row, widths)) for row in rows)
     return [line.rstrip() for line in lines]
 
-# %% ../nbs/inside_quantities.ipynb #cd5bc93f
+# %% ../nbs/inside_quantities.ipynb #38de981f
 class ResultTable:
     "Print rows of a result with its notes; give them as JSON or as a data frame."
 
@@ -100,7 +100,7 @@ class ResultTable:
 
         return pandas.DataFrame(self.records())
 
-# %% ../nbs/inside_quantities.ipynb #6a0ceb6d
+# %% ../nbs/inside_quantities.ipynb #c100937f
 def join_replicates(quantities, factors) -> dict:
     "Add replicates of quantities times factors; the same key is added unit by unit."
     total = {}
@@ -154,7 +154,7 @@ def _difference_ends(quantity, tail):  # (low, high)
     up = paired * math.hypot(high[0] - at[0], at[1] - low[1])
     return tuple(scale.back([at[0] - at[1] - down, at[0] - at[1] + up]).tolist())
 
-# %% ../nbs/inside_quantities.ipynb #024c3d8c
+# %% ../nbs/inside_quantities.ipynb #7dc4675e
 def _scale_ends(quantity, tail):  # (low, high)
     "Compute the interval of a quantity on its scale, and transform it back."
     at, (error, acceleration, degrees) = quantity.transformed, quantity.distribution
@@ -204,57 +204,7 @@ def _number_text(quantity) -> str:
     ends = "or more" if math.isinf(high) else f"to {high:{style}}"
     return f"{text}, 95% CI {low:{style}} {ends}"
 
-# %% ../nbs/inside_quantities.ipynb #b2f6c632
-def _affine(quantity, factor, offset):
-    "Multiply a quantity by a number and add another."
-    if quantity.terms:  # to first order
-        slope = quantity.scale.derivative(quantity.transformed)
-        replicates = join_replicates([quantity], [slope])
-        at = quantity.value
-        quantity = replace(quantity, transformed=at, replicates=replicates, terms=())
-        quantity = replace(quantity, scale=SCALES["identity"])
-    power, inner, shift = quantity.scale
-    scale = Scale(power, inner * factor, shift * factor + offset)
-    uncorrected = factor * quantity.uncorrected + offset
-    return replace(quantity, scale=scale, uncorrected=uncorrected, name="")
-
-
-def _operator(operation, with_number, with_quantity):
-    "Make an operator of quantities; with an array it gives a plain array."
-
-    def method(self, other):
-        if isinstance(other, Quantity):
-            return with_quantity(self, other)
-        if isinstance(other, (bool, int, float, np.number)):
-            return with_number(self, float(other))
-        return (
-            operation(self.value, other)
-            if isinstance(other, np.ndarray)
-            else NotImplemented
-        )
-
-    return method
-
-
-def _comparison(operation):
-    "Make a comparison of values."
-    plain = lambda one, other: operation(one.value, float(other))
-    return _operator(operation, plain, plain)
-
-
-_add = _operator(operator.add, lambda q, x: _affine(q, 1, x), lambda q, other: q - -other)
-_subtract = _operator(operator.sub, lambda q, x: _affine(q, 1, -x), _difference)
-_multiply = _operator(
-    operator.mul,
-    lambda q, x: _affine(q, x, 0),
-    lambda q, other: _difference(q, other, SCALES["log"], 1),
-)
-_divide = _operator(operator.truediv, lambda q, x: _affine(q, 1 / x, 0), _ratio)
-_divide_number = _operator(
-    lambda x, other: other / x, lambda q, x: _ratio(Quantity(x), q), None
-)
-
-# %% ../nbs/inside_quantities.ipynb #34f64d15
+# %% ../nbs/inside_quantities.ipynb #94886bc5
 class Sampled(NamedTuple):
     "What was sampled of a kind of unit, for forecasts of the error."
 
@@ -311,7 +261,7 @@ def sizes_needed(
         needed[more] = sizes[first] if first < len(sizes) else None
     return needed
 
-# %% ../nbs/inside_quantities.ipynb #65dc466f
+# %% ../nbs/inside_quantities.ipynb #8fd8c4c1
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantity(ResultTable):
     "A number made of moments, with its error."
@@ -379,42 +329,102 @@ class Quantity(ResultTable):
         "Compute the two-sided p-value: one minus the level of the interval up to `null`."
         return _p_value(self, null)
 
-    def records(self):
-        "Return one row."
-        names = ("name", "value", "stderr", "low95", "high95", "uncorrected")
-        row = self.name, self.value, self.stderr, *self.interval(), self.uncorrected
-        return [dict(zip(names, row))]
+# %% ../nbs/inside_quantities.ipynb #45f71d43
+def _records(self):
+    "Return one row."
+    names = ("name", "value", "stderr", "low95", "high95", "uncorrected")
+    row = self.name, self.value, self.stderr, *self.interval(), self.uncorrected
+    return [dict(zip(names, row))]
 
-    def to_dict(self):
-        "Return the numbers and notes, ready for JSON; None where unknown or infinite."
-        table = super().to_dict()
-        return table["rows"][0] | {"notes": table["notes"]}
 
-    def __str__(self):
-        name = f"{self.name}: " if self.name else ""
-        notes = [f"- {note}" for note in self.notes]
-        lines = [f"{name}{_number_text(self)}", *notes, self.remark]
-        return printable("\n".join(filter(None, lines)))
+def _to_dict(self):
+    "Return the numbers and notes, ready for JSON; None where unknown or infinite."
+    table = ResultTable.to_dict(self)
+    return table["rows"][0] | {"notes": table["notes"]}
 
-    def __format__(self, spec):
-        return format(self.value, spec) if spec else _number_text(self)
 
-    def __array__(self, dtype=None, copy=None):
-        return np.asarray(self.value, dtype=dtype)
+def _text(self):
+    "Write name and number, then notes and remark."
+    name = f"{self.name}: " if self.name else ""
+    notes = [f"- {note}" for note in self.notes]
+    lines = [f"{name}{_number_text(self)}", *notes, self.remark]
+    return printable("\n".join(filter(None, lines)))
 
-    __array_priority__ = 100.0  # numbers of numpy leave arithmetic to a Quantity
-    __float__ = lambda self: self.value
-    __int__ = lambda self: int(self.value)
-    __round__ = lambda self, digits=None: round(self.value, digits)
-    __hash__ = lambda self: hash(self.value)
-    __eq__, __lt__ = _comparison(operator.eq), _comparison(operator.lt)
-    __le__, __gt__ = _comparison(operator.le), _comparison(operator.gt)
-    __ge__ = _comparison(operator.ge)
-    __neg__ = lambda self: _affine(self, -1, 0)
-    __abs__ = lambda self: -self if self.value < 0 else self
-    __add__ = __radd__ = _add
-    __sub__ = _subtract
-    __rsub__ = lambda self, other: -self + other
-    __mul__ = __rmul__ = _multiply
-    __truediv__ = _divide
-    __rtruediv__ = _divide_number
+
+def _format(self, spec):
+    "Format the value, or write the number with its error."
+    return format(self.value, spec) if spec else _number_text(self)
+
+
+Quantity.records, Quantity.to_dict = _records, _to_dict
+Quantity.__str__, Quantity.__format__ = _text, _format
+
+# %% ../nbs/inside_quantities.ipynb #d26aed44
+def _affine(quantity, factor, offset):
+    "Multiply a quantity by a number and add another."
+    if quantity.terms:  # to first order
+        slope = quantity.scale.derivative(quantity.transformed)
+        replicates = join_replicates([quantity], [slope])
+        at = quantity.value
+        quantity = replace(quantity, transformed=at, replicates=replicates, terms=())
+        quantity = replace(quantity, scale=SCALES["identity"])
+    power, inner, shift = quantity.scale
+    scale = Scale(power, inner * factor, shift * factor + offset)
+    uncorrected = factor * quantity.uncorrected + offset
+    return replace(quantity, scale=scale, uncorrected=uncorrected, name="")
+
+
+def _operator(operation, with_number, with_quantity):
+    "Make an operator of quantities; with an array it gives a plain array."
+
+    def method(self, other):
+        if isinstance(other, Quantity):
+            return with_quantity(self, other)
+        if isinstance(other, (bool, int, float, np.number)):
+            return with_number(self, float(other))
+        return (
+            operation(self.value, other)
+            if isinstance(other, np.ndarray)
+            else NotImplemented
+        )
+
+    return method
+
+
+def _comparison(operation):
+    "Make a comparison of values."
+    plain = lambda one, other: operation(one.value, float(other))
+    return _operator(operation, plain, plain)
+
+# %% ../nbs/inside_quantities.ipynb #286a3dd0
+def _add(one, other):
+    "Add two quantities."
+    return one - -other
+
+
+def _product(one, other):
+    "Multiply two quantities; NaN unless both are positive."
+    return _difference(one, other, SCALES["log"], 1)
+
+
+Quantity.__array_priority__ = 100.0  # numbers of numpy leave arithmetic to a Quantity
+Quantity.__array__ = lambda q, dtype=None, copy=None: np.asarray(q.value, dtype=dtype)
+Quantity.__float__ = lambda q: q.value
+Quantity.__int__ = lambda q: int(q.value)
+Quantity.__round__ = lambda q, digits=None: round(q.value, digits)
+Quantity.__hash__ = lambda q: hash(q.value)
+for _name in ("eq", "lt", "le", "gt", "ge"):
+    setattr(Quantity, f"__{_name}__", _comparison(getattr(operator, _name)))
+Quantity.__neg__ = lambda q: _affine(q, -1, 0)
+Quantity.__abs__ = lambda q: -q if q.value < 0 else q
+Quantity.__add__ = _operator(operator.add, lambda q, x: _affine(q, 1, x), _add)
+Quantity.__sub__ = _operator(operator.sub, lambda q, x: _affine(q, 1, -x), _difference)
+Quantity.__mul__ = _operator(operator.mul, lambda q, x: _affine(q, x, 0), _product)
+Quantity.__truediv__ = _operator(
+    operator.truediv, lambda q, x: _affine(q, 1 / x, 0), _ratio
+)
+Quantity.__radd__, Quantity.__rmul__ = Quantity.__add__, Quantity.__mul__
+Quantity.__rsub__ = lambda q, other: -q + other
+Quantity.__rtruediv__ = lambda q, other: _ratio(
+    Quantity(float(other), uncorrected=other), q
+)

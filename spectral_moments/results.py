@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['SCHEMA', 'power_words', 'derive', 'dimension', 'moments_stderr', 'plot_moments', 'describe_data', 'describe_settings',
-           'methods_sentence', 'Estimate', 'make_estimate', 'from_moments', 'new_axes', 'rank_axes', 'holm',
-           'Comparison', 'compare']
+           'methods_sentence', 'certain_words', 'moment_intervals', 'pick_word', 'Estimate', 'make_estimate',
+           'from_moments', 'new_axes', 'rank_axes', 'holm', 'Comparison', 'compare']
 
-# %% ../nbs/inside_results.ipynb #a50194fe
+# %% ../nbs/inside_results.ipynb #2c09b73f
 import itertools
 import math
 import uuid
@@ -21,10 +21,11 @@ from . import __version__, errors
 from .checks import ArgumentError, check_count, check_level, check_numbers
 from .diagnostics import BEYOND_RANGE, collect_notes
 from .errors import SCALES, ErrorDistribution, Scale
-from .quantities import EstimateWarning, Quantity, ResultTable, Sampled
-from .quantities import finite_or_none, rename_replicates, warn_all
+from .quantities import EstimateWarning, warn_all  # noqa: F401
+from .quantities import Quantity, ResultTable, Sampled
+from .quantities import finite_or_none, rename_replicates
 
-# %% ../nbs/inside_results.ipynb #824b73ec
+# %% ../nbs/inside_results.ipynb #83390ed3
 SCHEMA = 4  # of `Estimate.to_dict`
 
 
@@ -70,7 +71,7 @@ def derive(
     uncorrected = float(scale.back(found.uncorrected))
     return Quantity(found.transformed, replicates, scale, uncorrected, **fields)
 
-# %% ../nbs/inside_results.ipynb #9bf0f928
+# %% ../nbs/inside_results.ipynb #1714e3d5
 def dimension(
     self,
     order: int = 2,  # of the Renyi entropy; 2 is the participation ratio
@@ -122,7 +123,7 @@ def _single_trial(estimate, system):
         "Single trial: measurement noise inflates the dimension; pass repeats to remove it."
     )
 
-# %% ../nbs/inside_results.ipynb #dd201e39
+# %% ../nbs/inside_results.ipynb #1d8e1b91
 def moments_stderr(
     self,
     P: int = None,  # number of inputs; None: as many as now
@@ -156,7 +157,7 @@ def plot_moments(
     ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     return ax
 
-# %% ../nbs/inside_results.ipynb #c18603f6
+# %% ../nbs/inside_results.ipynb #4d8f05d6
 def describe_data(estimate) -> str:
     "Describe what was measured: 100 inputs x 200 features, mean removed, ..."
     settings, sizes, features = estimate.settings, [], []
@@ -189,7 +190,7 @@ def describe_settings(estimate) -> str:
     used = [text for key, text in used.items() if settings.get(key) is not None]
     return "\n".join([*lines, ", ".join(used)])
 
-# %% ../nbs/inside_results.ipynb #64d48485
+# %% ../nbs/inside_results.ipynb #a11378e0
 def methods_sentence(self) -> str:
     "Describe what was done and found, for the methods section of a paper."
     last = dict(zip(self.methods, self.orders))
@@ -207,7 +208,37 @@ def methods_sentence(self) -> str:
         text += f" The dimension (participation ratio, m(1)^2/m(2)) is {self.dimension()}."
     return text
 
-# %% ../nbs/inside_results.ipynb #a11baa27
+# %% ../nbs/inside_results.ipynb #52d07b0e
+def certain_words(self):
+    "Which words are certain: see `errors.usable`; boolean array."
+    certain = np.zeros(len(self.words), dtype=bool)
+    share = errors.largest_share(self.replicates) if self.replicates else certain + 0.0
+    for systems in {frozenset(word) for word in self.words}:
+        same = [k for k, word in enumerate(self.words) if frozenset(word) == systems]
+        same.sort(key=lambda k: len(self.words[k]))
+        certain[same] = errors.usable(self.values[same], self.stderr[same], share[same])
+    return certain
+
+
+def moment_intervals(self, level: float = 0.95):  # nominal coverage -> (low, high)
+    "Compute confidence intervals of the moments, arrays (words,)."
+    distribution = ErrorDistribution(self.stderr, 0.0, np.inf)
+    if self.replicates:
+        distribution = errors.error_distribution(self.replicates)
+    tail = 1 - check_level(level)
+    return errors.moment_intervals(self.values, self.orders, distribution, tail)
+
+
+def pick_word(self, word):
+    "Return a word, or an order of one system, as a `Quantity`: est['ab'], est[2]."
+    for k, own in enumerate(self.words):
+        if word in (own, "".join(own)) or (len(self.shapes) == 1 and word == len(own)):
+            name = f"m({len(own)})" if len(self.shapes) == 1 else " ".join(own)
+            pick = lambda m, k=k: m[k]
+            return self.derive(pick, name=name, order=len(own), moment=len(own))
+    raise KeyError(word)
+
+# %% ../nbs/inside_results.ipynb #fb2474b3
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(ResultTable):
     "Spectral moments with their errors."
@@ -226,6 +257,9 @@ class Estimate(ResultTable):
     expected_stderr = moments_stderr
     plot = plot_moments
     sentence = methods_sentence
+    interval = moment_intervals
+    usable = cached_property(certain_words)
+    __getitem__ = pick_word
 
     @property
     def scaled(self):
@@ -264,89 +298,66 @@ class Estimate(ResultTable):
         "Covariance (words, words) of the moments; None if no errors were computed."
         return errors.covariance(self.replicates) if self.replicates else None
 
-    @cached_property
-    def usable(self):
-        "Which words are certain: see `errors.usable`; boolean array."
-        certain = np.zeros(len(self.words), dtype=bool)
-        share = errors.largest_share(self.replicates) if self.replicates else certain + 0.0
-        for systems in {frozenset(word) for word in self.words}:
-            same = [k for k, word in enumerate(self.words) if frozenset(word) == systems]
-            same.sort(key=lambda k: len(self.words[k]))
-            certain[same] = errors.usable(self.values[same], self.stderr[same], share[same])
-        return certain
+# %% ../nbs/inside_results.ipynb #117ab2f7
+def _title(self):
+    "Describe the data, and the dimension if it was estimated."
+    if len(self.shapes) > 1 or len(self.values) < 2:
+        return describe_data(self)
+    found = self.dimension()
+    lines = [describe_data(self), f"{found.name}: {found}", found.remark]
+    new = [note for note in found.notes if note not in self.notes]
+    return "\n".join(filter(None, lines + new))
 
-    def interval(self, level: float = 0.95):  # nominal coverage -> (low, high)
-        "Compute confidence intervals of the moments, arrays (words,)."
-        distribution = ErrorDistribution(self.stderr, 0.0, np.inf)
-        if self.replicates:
-            distribution = errors.error_distribution(self.replicates)
-        tail = 1 - check_level(level)
-        return errors.moment_intervals(self.values, self.orders, distribution, tail)
 
-    def __getitem__(self, word):
-        "Return a word, or an order of one system, as a `Quantity`: est['ab'], est[2]."
-        for k, own in enumerate(self.words):
-            if word in (own, "".join(own)) or (len(self.shapes) == 1 and word == len(own)):
-                name = f"m({len(own)})" if len(self.shapes) == 1 else " ".join(own)
-                pick = lambda m, k=k: m[k]
-                return self.derive(pick, name=name, order=len(own), moment=len(own))
-        raise KeyError(word)
+def _records(self):
+    "Return one row for each word."
+    names = ("n", "value", "stderr", "low95", "high95", "method", "usable")
+    numbers = self.orders, self.values, self.stderr, *self.interval()
+    columns = *(x.tolist() for x in numbers), self.methods, self.usable.tolist()
+    return [dict(zip(names, row)) for row in zip(*columns)]
 
-    def title(self):
-        "Describe the data, and the dimension if it was estimated."
-        if len(self.shapes) > 1 or len(self.values) < 2:
-            return describe_data(self)
-        found = self.dimension()
-        lines = [describe_data(self), f"{found.name}: {found}", found.remark]
-        new = [note for note in found.notes if note not in self.notes]
-        return "\n".join(filter(None, lines + new))
 
-    def summary(self):
-        "Describe the settings."
-        return describe_settings(self)
+def _table_rows(self):
+    one = len(self.shapes) == 1
+    header = ("estimate", "std. error", "95% low", "95% high", "method", "")
+    yield "n" if one else "word", *header
+    for word, row in zip(self.words, self.records()):
+        flag = "" if row["usable"] or math.isnan(row["stderr"]) else "uncertain"
+        numbers = [f"{row[key]:.4g}" for key in ("value", "stderr", "low95", "high95")]
+        yield str(len(word)) if one else " ".join(word), *numbers, row["method"], flag
 
-    def records(self):
-        "Return one row for each word."
-        names = ("n", "value", "stderr", "low95", "high95", "method", "usable")
-        numbers = self.orders, self.values, self.stderr, *self.interval()
-        columns = *(x.tolist() for x in numbers), self.methods, self.usable.tolist()
-        return [dict(zip(names, row)) for row in zip(*columns)]
 
-    def _rows(self):
-        one = len(self.shapes) == 1
-        header = ("estimate", "std. error", "95% low", "95% high", "method", "")
-        yield "n" if one else "word", *header
-        for word, row in zip(self.words, self.records()):
-            flag = "" if row["usable"] or math.isnan(row["stderr"]) else "uncertain"
-            numbers = [f"{row[key]:.4g}" for key in ("value", "stderr", "low95", "high95")]
-            yield str(len(word)) if one else " ".join(word), *numbers, row["method"], flag
+def _to_frame(self):  # pandas data frame, one row for each order
+    "Return the table as a data frame."
+    return ResultTable.to_frame(self).set_index("n")
 
-    def to_frame(self):  # pandas data frame, one row for each order
-        "Return the table as a data frame."
-        return super().to_frame().set_index("n")
 
-    def to_dict(self):
-        "Return everything as numbers, strings and lists, ready for JSON."
-        low, high = self.interval()
-        numbers = dict(values=self.values, stderr=self.stderr, low95=low, high95=high)
-        one = len(self.values) > 1 and len(self.shapes) == 1
-        sources = self.error_by_source.items()
-        return {
-            "schema": SCHEMA,
-            "version": __version__,
-            "orders": self.orders.tolist(),
-            "words": [list(word) for word in self.words],
-            **{name: finite_or_none(x) for name, x in numbers.items()},
-            "error_by_source": {kind: finite_or_none(x) for kind, x in sources},
-            "dimension": self.dimension().to_dict() if one else None,
-            "methods": list(self.methods),
-            "usable": self.usable.tolist(),
-            "shapes": {name: list(shape) for name, shape in self.shapes.items()},
-            "settings": dict(self.settings),
-            "notes": list(self.notes),
-        }
+def _to_dict(self):
+    "Return everything as numbers, strings and lists, ready for JSON."
+    low, high = self.interval()
+    numbers = dict(values=self.values, stderr=self.stderr, low95=low, high95=high)
+    one = len(self.values) > 1 and len(self.shapes) == 1
+    sources = self.error_by_source.items()
+    return {
+        "schema": SCHEMA,
+        "version": __version__,
+        "orders": self.orders.tolist(),
+        "words": [list(word) for word in self.words],
+        **{name: finite_or_none(x) for name, x in numbers.items()},
+        "error_by_source": {kind: finite_or_none(x) for kind, x in sources},
+        "dimension": self.dimension().to_dict() if one else None,
+        "methods": list(self.methods),
+        "usable": self.usable.tolist(),
+        "shapes": {name: list(shape) for name, shape in self.shapes.items()},
+        "settings": dict(self.settings),
+        "notes": list(self.notes),
+    }
 
-# %% ../nbs/inside_results.ipynb #10fe3bdd
+
+Estimate.title, Estimate.summary, Estimate.records = _title, describe_settings, _records
+Estimate._rows, Estimate.to_frame, Estimate.to_dict = _table_rows, _to_frame, _to_dict
+
+# %% ../nbs/inside_results.ipynb #e14bd907
 def _rescale(x, exponents):  # same shape as x; NaN beyond the range of doubles
     "Multiply rows of an array by powers of two."
     x = np.asarray(x, dtype=float)
@@ -377,7 +388,7 @@ def _complete_settings(data, settings):
         "version": __version__,
     }
 
-# %% ../nbs/inside_results.ipynb #5f1108ff
+# %% ../nbs/inside_results.ipynb #535f1bad
 def make_estimate(
     moments,  # `engine.average.Moments` of the matrices divided by powers of two
     data,  # `engine.data.Data`
@@ -427,7 +438,7 @@ def from_moments(
     words = power_words(len(values))
     return Estimate(values, replicates, words, {"phi": shape}, ["given"] * len(values))
 
-# %% ../nbs/inside_results.ipynb #8b8ac049
+# %% ../nbs/inside_results.ipynb #3e6f852c
 def new_axes():
     "Make matplotlib axes, or raise an error that says how to get matplotlib."
     try:
@@ -447,7 +458,7 @@ def rank_axes(ax, values, band=None, **style):
     ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
     return ax
 
-# %% ../nbs/inside_results.ipynb #c4f74da2
+# %% ../nbs/inside_results.ipynb #7c9ab776
 def holm(p) -> np.ndarray:
     "Correct p-values for several tests by Holm's rule; NaN where there is none."
     p = np.asarray(p, dtype=float)
@@ -494,7 +505,7 @@ def _check_paired(quantities, paired):
         problem = f"paired = {paired!r}: the estimates must have the same number of "
         raise ArgumentError("paired", f"{problem}{paired}, with errors; found {sizes}")
 
-# %% ../nbs/inside_results.ipynb #49e70b5d
+# %% ../nbs/inside_results.ipynb #6910e0ee
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(ResultTable):
     "Differences and ratios of all pairs of several estimates."
@@ -548,7 +559,7 @@ class Comparison(ResultTable):
         ax.legend()
         return ax
 
-# %% ../nbs/inside_results.ipynb #74a2f6c5
+# %% ../nbs/inside_results.ipynb #a60550f7
 def compare(
     estimates: dict,  # name -> `Estimate`, `Quantity` or matrix
     of: str | Callable = "dimension",  # or "moments", or a function estimate -> `Quantity`

@@ -13,7 +13,6 @@ from spectral_moments.diagnostics import (
     find_duplicates,
     find_near_duplicates,
     influential_units,
-    pair_note,
 )
 from spectral_moments.errors import Replicates, normal_replicates
 from spectral_moments.processes import RBF, Linear, PowerLaw
@@ -269,11 +268,6 @@ def test_systems_that_share_features():
         assert not any(alike in x for x in sm.alignment(CLEAN, noisy, **options).notes)
     other = Linear(20).sample(200, 64, random_state=9)
     assert not sm.alignment(CLEAN, other).notes
-    assert pair_note(1.3, 0.1) == [
-        "Alignment above 1: the systems probably share features. Pass "
-        "shared_features=True, or population= if all units were recorded."
-    ]
-    assert pair_note(1.1, 0.1) == pair_note(np.nan, np.nan) == []
 
 
 # --- all of them --------------------------------------------------------------------------
