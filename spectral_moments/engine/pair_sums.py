@@ -7,7 +7,7 @@ __all__ = ['GROUPED_ROWS', 'PIECE', 'PairSums', 'Corrections', 'sum_rows', 'word
            'column_deviations', 'whole_groups', 'stack_columns', 'stack_rows', 'PairReader', 'make_reader', 'add_sums',
            'pair_means', 'pair_moments']
 
-# %% ../../nbs/inside_pair_sums.ipynb #8c517e0f
+# %% ../../nbs/inside_pair_sums.ipynb #9c4f8f79
 import math
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from .data import scale_by_power
 from .views import trial_splits
 from ..errors import Replicates
 
-# %% ../../nbs/inside_pair_sums.ipynb #d1fa323a
+# %% ../../nbs/inside_pair_sums.ipynb #16d9ddf3
 class PairSums(NamedTuple):
     "Hold sums over rows about a fixed origin; those of two parts of the rows add."
 
@@ -75,7 +75,7 @@ class Corrections(NamedTuple):
         "Return the sums of rows multiplied by a number."
         return Corrections(*(x * one**4 for x in self[:4]), *(x * one**3 for x in self[4:]))
 
-# %% ../../nbs/inside_pair_sums.ipynb #4306ba12
+# %% ../../nbs/inside_pair_sums.ipynb #32c0114a
 def _dot(x, y):
     "Return the product over features of each row, as a column."
     return np.einsum("ij,ij->i", x, y)[:, None]
@@ -124,7 +124,7 @@ def _sum_group_corrections(rows, means, weights, products, product):
     ]
     return Corrections(products, *squares, *vectors)
 
-# %% ../../nbs/inside_pair_sums.ipynb #6185f839
+# %% ../../nbs/inside_pair_sums.ipynb #e6c899f8
 def _group_means(x, labels, weights):
     "Return the mean row of the group of each row, (n, D)."
     means = np.zeros((labels.max() + 1, x.shape[1]))
@@ -169,7 +169,7 @@ def sum_rows(z, columns, pairs, shared, labels=None):
     whole, between = (z * weights[:, None]).T @ z, (means * weights[:, None]).T @ means
     return PairSums(int(labels.max()) + 1, weights @ z, whole, between, corrections)
 
-# %% ../../nbs/inside_pair_sums.ipynb #2e253ec7
+# %% ../../nbs/inside_pair_sums.ipynb #6bd962d2
 class _Products(NamedTuple):
     "Hold the products over features: of all columns, or of each column with itself."
 
@@ -216,7 +216,7 @@ def _column_pairs(axis, other):
         return 1.0, Q * (Q - 1)
     return (R - Q) / (R - 1) if R > 1 else 0.0, Q * (Q - 1) * R / (R - 1) if R > 1 else 1.0
 
-# %% ../../nbs/inside_pair_sums.ipynb #07d6c8fb
+# %% ../../nbs/inside_pair_sums.ipynb #8df7ed0f
 def word_value(sums, word, columns, data):
     "Return the value of a word of one or two letters."
     G, s, t = sums.count, word[0], word[-1]
@@ -244,7 +244,7 @@ def word_value(sums, word, columns, data):
         value -= same * _distinct_sum(G, own, each, *shown).sum()
     return value / pairs
 
-# %% ../../nbs/inside_pair_sums.ipynb #08902e8c
+# %% ../../nbs/inside_pair_sums.ipynb #64738967
 def row_terms(z, M, word, columns, same, labels=None):
     "Return what each group adds to a word of two letters, and what meets, by column."
     s, t = word
@@ -293,9 +293,11 @@ def row_deviations(terms, G, word, data):
     axis = data.axes[data.spaces[word[0]]]
     shared = data.spaces[word[0]] == data.spaces[word[1]]
     pairs = _column_pairs(axis, None if shared else data.axes[data.spaces[word[1]]])[1]
-    return -rest / ((G - 1) * (G - 2) * pairs)
+    if not data.center:
+        return -rest / ((G - 1) * (G - 2) * pairs)
+    return -rest / ((G - 1) ** 2 * (G - 4) / G * pairs) if G > 4 else np.full(G, np.nan)
 
-# %% ../../nbs/inside_pair_sums.ipynb #1e398f36
+# %% ../../nbs/inside_pair_sums.ipynb #e9a6ae8c
 def column_deviations(sums, M, word, columns, data, meet):
     "Return deviations by kind of axis of a word; `meet`: rows that meet, by column."
     G, s, t = sums.count, word[0], word[-1]
@@ -304,7 +306,7 @@ def column_deviations(sums, M, word, columns, data, meet):
         each = np.diag(M[columns[s][0], columns[s][1]]) / rows
         return {data.spaces[s]: -(each - each.mean()) / (len(each) - 1)}
     ab, cd = (M[columns[s][k], columns[t][1 - k]] for k in (0, 1))
-    products, scale = ab * cd, math.perm(G, 2)
+    products, scale = ab * cd, G * (G - 3) if data.center else math.perm(G, 2)
     by_s, by_t = (
         (products.sum(axis=1) - meet[0]) / scale,
         (products.sum(axis=0) - meet[1]) / scale,
@@ -323,7 +325,7 @@ def column_deviations(sums, M, word, columns, data, meet):
     without = total - by_s - by_t + own - same * (own.sum() - own)
     return {data.spaces[s]: without / pairs - value}
 
-# %% ../../nbs/inside_pair_sums.ipynb #75f8ba75
+# %% ../../nbs/inside_pair_sums.ipynb #74f9cf21
 GROUPED_ROWS = 256  # rows of groups in a piece: products of rows with rows are made
 PIECE = 2**17  # entries of a piece of rows in memory, which stay in the cache
 
@@ -370,7 +372,7 @@ def stack_rows(blocks, split):
             parts.append(sum(others, first) / len(half) if others else first)
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
-# %% ../../nbs/inside_pair_sums.ipynb #cb486f35
+# %% ../../nbs/inside_pair_sums.ipynb #db64b130
 class PairReader(NamedTuple):
     "Turn blocks of rows of all systems into `PairSums`, one for each split of the repeats."
 
@@ -418,7 +420,7 @@ def add_sums(one, other):
     "Add lists of `PairSums`."
     return [x + y for x, y in zip(one, other)]
 
-# %% ../../nbs/inside_pair_sums.ipynb #728f7af4
+# %% ../../nbs/inside_pair_sums.ipynb #2c9e2276
 def _rows_in_memory(data):
     "Return pieces of rows with whole groups, and a function that reads their blocks."
     read = lambda rows: [x.rows(rows) for x in data.matrices.values()]
@@ -466,7 +468,7 @@ def pair_means(data, words, *, sample=None, deviations=True, bar=None):
         raise infinite("phi")
     return pair_moments(near, words, reader, sums, deviations)
 
-# %% ../../nbs/inside_pair_sums.ipynb #38c8ccb2
+# %% ../../nbs/inside_pair_sums.ipynb #fa2bdc3c
 def pair_moments(data, words, reader, sums, deviations=True):
     "Return the `Moments` of words from sums over all rows, of which `data` holds some."
     parts = list(zip(reader.splits, reader.columns, reader.origins, sums))
