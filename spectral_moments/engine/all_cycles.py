@@ -7,7 +7,7 @@ __all__ = ['N_EXTENDED', 'FEWEST_CYCLES', 'cycle_options', 'name_matrices', 'cou
            'prepare_matrices', 'term_means', 'combine_terms', 'count_visits', 'deviation_coefficients',
            'sums_through_units', 'unit_deviations', 'word_means']
 
-# %% ../../nbs/inside_all_cycles.ipynb #cad07c85
+# %% ../../nbs/inside_all_cycles.ipynb #81dd1ea2
 import math
 
 import numpy as np
@@ -17,7 +17,7 @@ from .contraction import contract
 from .graphs import CycleOptions, Entry, word_graphs
 from .views import Means, View
 
-# %% ../../nbs/inside_all_cycles.ipynb #cba12594
+# %% ../../nbs/inside_all_cycles.ipynb #58e43443
 N_EXTENDED = 1024  # entries up to which sums are taken in extended precision
 FEWEST_CYCLES = 1e-9  # a smaller fraction of all cycles cannot be told from rounding
 
@@ -36,7 +36,7 @@ def cycle_options(view: View) -> CycleOptions:
         noisy=tuple(name for name, x in factors if x.noise is not None),
     )
 
-# %% ../../nbs/inside_all_cycles.ipynb #446e50fc
+# %% ../../nbs/inside_all_cycles.ipynb #d9e3d4f6
 def name_matrices(view):  # dict: label -> matrix (P, Q)
     "Name the factors of all systems; those in different places meet in memory."
     matrices = {}
@@ -92,14 +92,14 @@ def prepare_matrices(view, options):  # two dicts: label -> matrix
             counts |= {square: counts[label]} if counts else {}
     return {**counts, **matrices, **squares}, counts
 
-# %% ../../nbs/inside_all_cycles.ipynb #828725ac
+# %% ../../nbs/inside_all_cycles.ipynb #d933bcb8
 def term_means(terms, axes):  # (terms, graphs), NaN where there are too few units
     "Return the weights of the sums of graphs in the mean of each pattern."
     weights = np.full(terms.sums.shape, np.nan, dtype=np.longdouble)
     for term, positions in enumerate(terms.positions):
         ways = math.prod(math.perm(axes[kind].count, n) for kind, n in positions.items())
         if ways:
-            weights[term] = terms.sums[term] / ways
+            weights[term] = terms.sums[term] / np.longdouble(ways)
     return weights
 
 
@@ -118,7 +118,7 @@ def combine_terms(
         values = to_numpy(values)
     return values, to_numpy(abs(terms).sum(1))
 
-# %% ../../nbs/inside_all_cycles.ipynb #ae50eccc
+# %% ../../nbs/inside_all_cycles.ipynb #5e6a5527
 def count_visits(words, spaces, kind):  # (words, 1)
     "Count how many units of one kind of axis each word visits."
     visits = [sum(kind in ("inputs", spaces[name]) for name in word) for word in words]
@@ -173,7 +173,7 @@ def unit_deviations(view, words, terms, means, sums, counts, groups):
         deviations[kind] = np.where(visits == 0, 0.0, change / rest)
     return deviations
 
-# %% ../../nbs/inside_all_cycles.ipynb #e8bc9257
+# %% ../../nbs/inside_all_cycles.ipynb #bc94833e
 def word_means(
     view: View,
     words: tuple,  # of words, tuples of names of systems
