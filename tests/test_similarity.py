@@ -3,6 +3,7 @@
 import itertools
 import math
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -36,9 +37,6 @@ def traces(phi, psi, **options):
     "Return the estimates of tr T1 T2, tr T1^2 and tr T2^2; 0 where lost to rounding."
     values = alignment(phi, psi, stderr=False, **options).estimate.values
     return np.nan_to_num(values[[1, 0, 2]])
-
-
-# --- the definition -----------------------------------------------------------------------
 
 
 def mean_squared_covariance(phi, psi, same_features, groups, center=True):
@@ -146,9 +144,6 @@ def test_trials_remove_noise_that_both_systems_share():
     assert single[0] / len(signs) ** 2 > traces(phi, psi)[0] + 0.5
 
 
-# --- values, errors, options --------------------------------------------------------------
-
-
 def test_scales_offsets_and_orders_do_not_matter():
     phi, psi = linear_pair(30, 12, 20, 0.5, 0)
     one, turned = alignment(phi, psi), alignment(psi, phi)
@@ -161,27 +156,19 @@ def test_scales_offsets_and_orders_do_not_matter():
     np.testing.assert_allclose(parts, expected, rtol=1e-8)
     np.testing.assert_allclose(math.hypot(*one.error_by_source.values()), one.stderr)
     same(alignment(phi, psi, groups=np.arange(30)), one)
+    itself = alignment(phi, phi, shared_features=True)
+    np.testing.assert_allclose([itself.value, itself.stderr], [1, 0], atol=1e-7)
     assert similarity.cka is alignment is sm.alignment
 
 
-@pytest.mark.parametrize("units", [(1.0, 1e150), (1e-160, 1e-160)])
-def test_units_whose_squares_are_beyond_doubles(units):
+@pytest.mark.parametrize("unit", [1e150, 1e-160])
+def test_units_whose_squares_are_beyond_doubles(unit):
     given = dict(zip("ab", linear_pair(30, 12, 20, 0.5, 0)))
-    far = {name: unit * given[name] for name, unit in zip("ab", units)}
-    one, other = alignments(given), alignments(far)
+    one, other = alignments(given), alignments(given | {"b": unit * given["b"]})
     same(other["a", "b"], one["a", "b"], 1e-6)
     same(other.best(), one.best(), 1e-6)
     same(other.ceiling(), one.ceiling(), 1e-6)
     assert other.permutation_test(19).p_values == one.permutation_test(19).p_values
-
-
-def test_a_system_and_itself():
-    phi, _ = linear_pair(30, 20, 20, 0.5, 0)
-    found = alignments({"a": phi, "b": phi[:, ::-1]})
-    np.testing.assert_allclose(np.diag(found.values), 1, rtol=1e-12)
-    np.testing.assert_allclose(np.diag(found.stderr), 0, atol=1e-7)
-    itself = alignment(phi, phi, shared_features=True)
-    np.testing.assert_allclose([itself.value, itself.stderr], [1, 0], atol=1e-7)
 
 
 def test_the_error_is_that_of_literal_deletions():
@@ -197,35 +184,18 @@ def test_the_error_is_that_of_literal_deletions():
     np.testing.assert_allclose(found.stderr, math.sqrt(variance), rtol=0.05)
 
 
-def test_the_interval_covers_and_the_bias_of_the_ratio_goes():
-    truth, found = math.cos(0.7) ** 2, []
-    for seed in range(60):
-        found.append(alignment(*linear_pair(40, 15, 15, 0.7, seed)))
-    values = np.array([[q.value, q.ratio, *q.interval()] for q in found])
-    error = values.std(axis=0) / math.sqrt(len(found))
-    assert abs(values[:, 0].mean() - truth) < 4 * error[0]
-    assert values[:, 1].mean() > values[:, 0].mean()
-    assert np.mean((values[:, 2] < truth) & (truth < values[:, 3])) > 0.9
-
-
-def test_few_inputs_that_cause_the_error_make_the_interval_longer():
-    "Latent variables that are active in a twelfth of the inputs."
-    rng, held = np.random.default_rng(17), []
-    for _ in range(60):
-        one, other = rng.standard_normal((2, 40, 2)) * (rng.random((2, 40, 2)) < 0.08)
-        mixed = (one + other) / math.sqrt(2)
-        found = alignment(*(z @ rng.standard_normal((2, 40)) for z in (one, mixed)))
-        if np.isfinite(found.value) and np.isfinite(found.stderr):
-            low, high = found.interval()
-            held.append(low < 0.5 < high)
-    assert np.mean(held) > 0.87  # 0.85 with the usual degrees of freedom
+def test_an_error_of_few_inputs_has_few_degrees_of_freedom():
+    phi, psi = linear_pair(40, 30, 30, 0.7, 0)
+    even = alignment(phi, psi)
+    rare = np.where(np.arange(40) < 3, 1.0, 0.02)[:, None]  # all but three are faint
+    few = alignment(rare * phi, rare * psi)
+    assert few.distribution.degrees < 4 < even.distribution.degrees
 
 
 def test_population():
     phi, psi = linear_pair(30, 12, 20, 0.5, 0)
     whole = alignment(phi, psi, population="all")
     same(alignment(phi, psi, population={"phi": 12, "psi": "all"}), whole)
-    assert {*whole.error_by_source} >= {"inputs"}
     assert whole.error_by_source.get("features of phi", 0.0) == 0
     both = alignment(phi, psi, population=40)
     same(both, alignment(phi, psi, population={"phi": 40, "psi": 40}))
@@ -270,24 +240,19 @@ def test_files(tmp_path, nothing_loaded):
     found, expected = alignments(maps), alignments(given)
     np.testing.assert_allclose(found["a", "b"].ratio, expected["a", "b"].ratio, rtol=1e-9)
     np.testing.assert_allclose(found["a", "b"].stderr, expected["a", "b"].stderr, rtol=0.2)
-    test = found.permutation_test(99)
-    assert test.p_values == expected.permutation_test(99).p_values
+    assert found.permutation_test(99).p_values == expected.permutation_test(99).p_values
     same(found.best(), expected.best(), 0.05)
-
-
-# --- the permutation test -----------------------------------------------------------------
 
 
 def all_p_values(phi, psi, groups):
     "Return the share of all exchanges of groups whose numerator is at least as large."
     G = groups.max() + 1
-    centred = [
-        x - np.mean([x[groups == g].mean(0) for g in range(G)], 0) for x in (phi, psi)
-    ]
+    mean = lambda x: np.mean([x[groups == g].mean(0) for g in range(G)], 0)
+    x, y = phi - mean(phi), psi - mean(psi)
 
     def numerator(order):
         order = np.concatenate([np.flatnonzero(groups == g) for g in order])
-        total, (x, y) = 0.0, centred
+        total = 0.0
         for i, j in itertools.product(range(len(x)), repeat=2):
             if groups[i] != groups[j]:
                 total += (x[i] @ x[j]) * (y[order[i]] @ y[order[j]])
@@ -321,10 +286,6 @@ def test_groups_change_places_as_a_whole():
             test = alignment(phi, psi, stderr=False, **options).permutation_test(39)
             found[grouped] += test.p_value <= 0.05
     assert found[True] <= 6 and found[False] > 20
-    once = alignment(*linear_pair(6, 9, 9, 0.2, 1)).permutation_test()
-    twice = (np.repeat(x, 2, 0) for x in linear_pair(6, 9, 9, 0.2, 1))
-    twice = alignment(*twice, groups=np.arange(12) // 2).permutation_test()
-    assert twice.exact and twice.p_value == once.p_value
 
 
 def test_noise_that_is_shared_is_no_relation():
@@ -349,21 +310,12 @@ def test_p_values_are_corrected_for_the_number_of_pairs():
     assert test.p_value == test.p_corrected["a", "b"] == 1 / 200  # 15 pairs or one
     for pair, p in test.p_values.items():
         assert p <= test.p_corrected[pair]
-    largest = max(test.pairs[1:], key=lambda x: test.statistics[test.pairs.index(x)])
-    rest = [k for k, pair in enumerate(test.pairs) if pair != ("a", "b")]
-    exceeded = test.null[:, rest].max(axis=1) >= test.statistics[rest].max()
-    assert test.p_corrected[largest] == pytest.approx((exceeded.sum() + 1) / 200)
+    exceeded = test.null[:, 1:].max(axis=1) >= test.statistics[1:].max()
+    second = test.pairs[1 + np.argmax(test.statistics[1:])]  # the first pair is a, b
+    assert test.p_corrected[second] == pytest.approx((exceeded.sum() + 1) / 200)
     one = found.permutation_test(99, of="b")
     assert one.pairs[0] == ("a", "b") and {y for _, y in one.pairs} == {"b"}
     assert "p (Holm-corrected)" in str(one) and len(one.to_frame()) == 5
-
-
-def test_unrelated_pairs_are_rarely_significant_after_correction():
-    rejected = 0
-    for seed in range(60):
-        systems = {str(k): normal((12, 4), 10 * seed + k) for k in range(4)}
-        rejected += alignments(systems, stderr=False).permutation_test(39).p_value <= 0.05
-    assert rejected <= 8
 
 
 def test_more_inputs_than_are_tested(monkeypatch):
@@ -378,9 +330,6 @@ def test_more_inputs_than_are_tested(monkeypatch):
     assert abs(found.best().value - found["a", "b"].value) < 3 * found.best().stderr
 
 
-# --- several systems ----------------------------------------------------------------------
-
-
 def test_several_systems_are_pairs():
     phi, psi = linear_pair(30, 12, 20, 0.5, 0)
     chi = normal((30, 7))
@@ -393,8 +342,7 @@ def test_several_systems_are_pairs():
     np.testing.assert_allclose([difference.value, difference.stderr], 0, atol=1e-9)
     ax = found.plot()
     assert ax.get_xticks().size == 3 and len(ax.figure.axes) == 2  # with a colour bar
-    copy = pickle.loads(pickle.dumps(found))
-    same(copy["phi", "psi"], found["phi", "psi"])
+    same(pickle.loads(pickle.dumps(found))["phi", "psi"], found["phi", "psi"])
 
 
 def layers_and_areas(seed, P=60, angles=(0.9, 0.3), areas=2):
@@ -417,14 +365,12 @@ def test_two_families_are_a_rectangle():
     np.testing.assert_allclose(found.stderr, square.stderr[:2, 2:], rtol=1e-6)
     assert found.pairs() == [*itertools.product(*among)]
     assert found.pairs("layer 1") == [("area 0", "layer 1"), ("area 1", "layer 1")]
-    assert found.best().names[0] == "layer 1"
-    assert "Best of 4 pairs" in str(found.best())
+    assert found.best().names[0] == "layer 1" and "Best of 4 pairs" in str(found.best())
     test = found.permutation_test(99)
     assert test.pairs == found.pairs() and max(test.p_corrected.values()) <= 0.02
     assert found.plot().get_xticks().size == 2 and "layer 0" in str(found)
     some = alignments(systems, among=(["layer 0"], ["area 0", "area 1"]))
-    assert some.names == ("layer 0", "area 0", "area 1") and some.values.shape == (1, 2)
-    assert len(some.estimate.words) == 5
+    assert some.values.shape == (1, 2) and len(some.estimate.words) == 5
     with pytest.raises(ValueError, match="area 0 and area 1 was not estimated"):
         some.ceiling(["area 0", "area 1"])
 
@@ -438,8 +384,7 @@ def test_the_best_pair(groups):
     kinds = {"inputs of half 1", "inputs of half 2", "features of two", "features of area"}
     assert {*found.error_by_source} == kinds
     assert abs(found.value - math.cos(0.4) ** 2) < 3 * found.stderr
-    again = alignments(systems, groups=groups).best("area")
-    assert again.value == found.value
+    assert alignments(systems, groups=groups).best("area").value == found.value
 
 
 def test_the_best_of_equals_is_not_too_large():
@@ -462,7 +407,6 @@ def test_ceilings():
     top, relative = found.ceiling(["Ada", "Bob"]), found.relative("model")
     assert abs(top.value - 0.5) < 3 * top.stderr
     same(ceiling(subjects), top, 1e-6)
-    same(found["Ada", "Bob"], top, 1e-6)
     assert abs(relative.value - math.sqrt(0.5) / 0.5) < 3 * relative.stderr
     near = (found["model", "Ada"].ratio + found["model", "Bob"].ratio) / 2
     np.testing.assert_allclose(relative.uncorrected, near / top.uncorrected)
@@ -476,9 +420,6 @@ def test_the_ceiling_of_noise():
     np.testing.assert_allclose(alone.value, 1, rtol=1e-7)
 
 
-# --- kernels ------------------------------------------------------------------------------
-
-
 def test_kernels():
     phi, psi = linear_pair(25, 12, 40, 0.5, 0)
     K, L = phi @ phi.T, 1e-3 * psi @ psi.T
@@ -488,17 +429,8 @@ def test_kernels():
     middle = np.eye(25) - 1 / 25
     same(alignment_from_kernels(middle @ K @ middle, L), found, 1e-6)
     assert found.permutation_test(99).p_value == 0.01
-    x, y = normal((30, 2)), normal((30, 2), 1)
-    square = lambda x: ((x[:, None] - x) ** 2).sum(-1)
-    gauss = [np.exp(-square(z)) for z in (x, x + 0.1 * y)]
-    np.testing.assert_allclose(
-        alignment_from_kernels(*gauss).ratio, song(*gauss), rtol=1e-7
-    )
     groups = alignment_from_kernels(K[:24, :24], L[:24, :24], groups=np.arange(24) // 2)
     assert "12 groups of inputs" in str(groups)
-
-
-# --- what is printed and refused ----------------------------------------------------------
 
 
 def test_notes_travel():
@@ -507,13 +439,10 @@ def test_notes_travel():
     found = alignment(x @ w, again)
     (above,) = [note for note in found.notes if "above 1" in note]
     assert "shared_features=True" in above and str(found).count(above) == 1
-    assert not any(
-        "above 1" in x for x in alignment(x @ w, again, shared_features=True).notes
-    )
+    found = alignment(x @ w, again, shared_features=True)
+    assert not any("above 1" in note for note in found.notes)
     both = alignments({"a": x @ w, "b": x @ w, "c": normal((60, 20), 3)})
     assert any("above 1 (a - b)" in note for note in both.notes)
-    whole = alignments({"a": x @ w, "b": x @ w}, population="all")
-    assert not any("above 1" in note for note in whole.notes)
     movies = [np.repeat(z, 5, 0) + 0.1 * normal((100, 15), 5) for z in normal((2, 20, 15))]
     noted = alignment(*movies)
     notes = [note for note in noted.notes if "groups=" in note]
@@ -525,8 +454,7 @@ def test_printed():
     found = alignment(phi, psi)
     first, *others = str(found).splitlines()
     assert first.startswith(f"Alignment of phi and psi: {found.value:.3f}")
-    assert "95% CI" in first
-    assert others[-1] == "Single trial: noise common to both systems raises the alignment."
+    assert "95% CI" in first and others[-1] == similarity.SINGLE_TRIAL
     assert "60 inputs x 40 features" in others[-2] and "mean removed" in others[-2]
     several = alignments({"a": phi, "b": psi})
     assert str(several).count("Single trial") == 1
@@ -540,27 +468,21 @@ X = normal((12, 5))
 PAIR = {"a": X, "b": normal((12, 5), 1)}
 UNEQUAL = np.repeat(np.arange(4), [1, 2, 4, 5])
 REFUSED = {
-    r"alignment\(\) has no option 'centre'; did you mean 'center'": lambda: alignment(
-        X, X, centre=True
-    ),
-    r"alignments\(\) has no option 'center_'": lambda: alignments(PAIR, center_=True),
+    "t() has no option 'centre'; did you mean 'center'?": lambda: alignment(X, X, centre=1),
+    "alignments() has no option 'centre'": lambda: alignments(PAIR, centre=True),
     "did you mean 'shared_features'": lambda: alignment(X, X, shared_feature=True),
-    r"alignment\(\) has no option 'among'": lambda: alignment(X, X, among=3),
-    r"from_kernels\(\) has no option 'scale'": lambda: alignment_from_kernels(
-        X, X, scale=1
-    ),
+    "alignment() has no option 'among'": lambda: alignment(X, X, among=3),
+    "from_kernels() has no option": lambda: alignment_from_kernels(X, X, scale=1),
     "phi has 12 rows and psi has 8": lambda: alignment(X, X[:8]),
     "the same feature": lambda: alignment(X, X[:, :4], shared_features=True),
     "three axes": lambda: alignment(X[None], X),
     "psi has only NaN": lambda: alignment(X, np.nan * X),
-    "center must be": lambda: alignment(X, X, center=1),
     "shared_features must be": lambda: alignment(X, X, shared_features=1),
     "phi, psi": lambda: alignment(X, X, population={"chi": 4}),
     "systems must be a dict of at least two": lambda: alignments([X, X]),
-    "dict of at least two": lambda: alignments({"a": X}),
     "at least two, {name: matrix": lambda: alignments({1: X, 2: X}),
     "two lists of different names": lambda: alignments(PAIR, among=["a", "b"]),
-    "names.* of a, b": lambda: alignments(PAIR, among=(["a"], ["c"])),
+    "of a, b": lambda: alignments(PAIR, among=(["a"], ["c"])),
     "among must be": lambda: alignments(PAIR, among=(["a", "b"], ["b"])),
     "none can change places": lambda: alignment(X, X, groups=UNEQUAL).permutation_test(),
     "n_permutations": lambda: alignment(X, X).permutation_test(3),
@@ -569,7 +491,6 @@ REFUSED = {
     "subjects must be": lambda: alignments(PAIR).ceiling(["a", "Eve"]),
     "only with repeats": lambda: ceiling({"Ada": X}),
     "K must be a Gram matrix": lambda: alignment_from_kernels(X, X),
-    "L must be a Gram matrix": lambda: alignment_from_kernels(X @ X.T, -X @ X.T),
     "no negative": lambda: alignment_from_kernels(np.ones((6, 6)) - np.eye(6), np.eye(6)),
     "finite, symmetric": lambda: alignment_from_kernels(np.triu(X @ X.T), X @ X.T),
     "K has 12 rows and L has 5": lambda: alignment_from_kernels(X @ X.T, X.T @ X),
@@ -578,5 +499,5 @@ REFUSED = {
 
 @pytest.mark.parametrize("words", REFUSED)
 def test_refused(words):
-    with pytest.raises(sm.ArgumentError, match=words):
+    with pytest.raises(sm.ArgumentError, match=re.escape(words)):
         REFUSED[words]()
