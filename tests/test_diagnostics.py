@@ -9,11 +9,6 @@ from conftest import normal
 
 import spectral_moments as sm
 from spectral_moments import diagnostics
-from spectral_moments.diagnostics import (
-    find_duplicates,
-    find_near_duplicates,
-    influential_units,
-)
 from spectral_moments.errors import Replicates, normal_replicates
 from spectral_moments.processes import RBF, Linear, PowerLaw
 
@@ -125,7 +120,8 @@ def test_rows_that_are_alike_by_themselves(seed):
     for x in (blank, dead, counts, counts > 0, codes @ normal((30, 60)), line):
         x = np.asarray(x, dtype=float)
         for side in (x, x.T):
-            assert not len(find_duplicates(side)) and not len(find_near_duplicates(side))
+            assert not len(diagnostics.find_duplicates(side))
+            assert not len(diagnostics.find_near_duplicates(side))
 
 
 # --- 4: units that dominate ---------------------------------------------------------------
@@ -142,15 +138,15 @@ def test_one_massive_feature(gain):
 
 def test_influential_units():
     even = normal((2, 200))
-    assert influential_units(Replicates(even)) == []
+    assert diagnostics.influential_units(Replicates(even)) == []
     even[1, [5, 9]] = 100, 60
-    (note,) = influential_units(Replicates(even), "features")
+    (note,) = diagnostics.influential_units(Replicates(even), "features")
     assert note.startswith("2 of 200 features (5, 9) cause 9")
     assert note.endswith("% of the feature error: check them.")
-    (note,) = influential_units(Replicates(even[:, :12]), "groups of inputs")
+    (note,) = diagnostics.influential_units(Replicates(even[:, :12]), "groups of inputs")
     assert "12 groups of inputs (5, 9)" in note and "input error" in note
     for some in (np.full((1, 60), np.nan), np.zeros((2, 60)), even[:, :7]):
-        assert influential_units(Replicates(some)) == []
+        assert diagnostics.influential_units(Replicates(some)) == []
 
 
 # --- 5: axes, 6: missing entries, 7: repeats ----------------------------------------------

@@ -1,6 +1,5 @@
 """What a result says of itself, and how a number with an error behaves."""
 
-import itertools
 import json
 import math
 import sys
@@ -89,6 +88,9 @@ def test_json_and_frame():
     assert settings["population"] == {"features": 80} and settings["center"] is True
     frame = EST.to_frame()
     assert frame.loc[2, "value"] == EST.values[1] and not frame.loc[3, "usable"]
+    sampled = EST.settings | dict(sampled=dict(rows=16384, of=300000, orders=[3]))
+    text = str(replace(EST, settings=sampled))
+    assert text.splitlines()[-2] == "m(3): 16,384 of 300,000 rows"
     generator = sm.estimate(PHI, random_state=np.random.default_rng(1))
     assert generator.settings["seed"] == "of a generator"
 
@@ -108,14 +110,6 @@ def test_the_sentence():
     counts = np.random.default_rng(0).poisson(3, (40, 30))
     said = sm.estimate(counts, noise="poisson").sentence()
     assert "variance of poisson noise was subtracted from squares of entries" in said
-
-
-def test_sampled_rows_are_said():
-    est = replace(
-        EST,
-        settings=EST.settings | dict(sampled=dict(rows=16384, of=3 * 10**5, orders=[3])),
-    )
-    assert str(est).splitlines()[-2] == "m(3): 16,384 of 300,000 rows"
 
 
 # --- estimates ----------------------------------------------------------------------------
@@ -281,14 +275,6 @@ def test_expected_stderr():
     assert np.isnan(sm.estimate(PHI, stderr=False).expected_stderr()).all()
 
 
-def test_expected_stderr_against_the_spread_of_larger_samples():
-    larger = [sm.estimate(Linear(8).sample(120, 90, random_state=k)) for k in range(40)]
-    small = [sm.estimate(Linear(8).sample(60, 45, random_state=k)) for k in range(40)]
-    spread = np.std([x.dimension().value for x in larger])
-    expected = np.mean([x.expected_stderr(120, 90, of="dimension") for x in small])
-    assert 0.9 * spread < expected < 2 * spread  # units alike: the jackknife is too large
-
-
 def test_a_finite_layer_in_forecasts():
     part = sm.estimate(PHI, population=128)
     inputs = part.error_by_source["inputs"]
@@ -405,13 +391,10 @@ def test_p_values_belong_to_intervals(seed):
 
 
 def test_p_value_of_a_normal_error():
-    from scipy import stats
-
     q = replace(number(1.0, 0.5), error_model=ErrorDistribution(0.5, 0.0, math.inf))
-    assert q.p_value() == pytest.approx(2 * stats.norm.sf(2), rel=1e-3)
+    assert q.p_value() == pytest.approx(math.erfc(2 / math.sqrt(2)), rel=1e-3)
     assert q.interval() == pytest.approx((1 - 0.98, 1 + 0.98), abs=1e-3)
-    far = replace(q, transformed=20.0)
-    assert 0 < far.p_value() < 1e-300 or far.p_value() == pytest.approx(0, abs=1e-290)
+    assert replace(q, transformed=20.0).p_value() < 1e-250
 
 
 def test_digits_follow_the_error():
@@ -520,12 +503,3 @@ def test_coverage_of_differences():
         low_ratio, high_ratio = (two / one).interval()
         inside.append((low <= 6 <= high, low_ratio <= 1.6 <= high_ratio))
     assert (np.mean(inside, axis=0) > 0.88).all()
-
-
-def test_equal_hash_and_order():
-    "Numbers that are equal have equal hashes; every pair is ordered as its values are."
-    some = [number(x, 0.1) for x in (0.5, 1.0, 1.0)]
-    for one, other in itertools.product(some, repeat=2):
-        assert (one < other) == (one.value < other.value)
-        assert (one == other) == (one.value == other.value)
-        assert one != other or hash(one) == hash(other)
