@@ -9,7 +9,7 @@ from spectral_moments.estimators import all_cycles, increasing
 from spectral_moments.processes import RBF
 
 SEED = 2026
-N_MAX = 5
+N_MAX = 4
 N_STORED = 3  # matrices whose single estimates are stored, for the check in the chapter
 PERMUTATIONS = (1, 16, 256)
 SETTINGS = {"n_matrices": 600, "n_max": N_MAX, "permutations": PERMUTATIONS}

@@ -11,10 +11,15 @@ import numpy as np
 from scipy.special import ndtri
 
 from spectral_moments import RBF, EstimateWarning, Linear, estimate
-from spectral_moments.diagnostics import dominant_units
-from spectral_moments.errors import error_shape, interval, usable
+from spectral_moments.diagnostics import influential_units
+from spectral_moments.errors import (
+    ErrorDistribution,
+    error_distribution,
+    moment_intervals,
+    usable,
+)
 
-SEED, N_MAX, LEVEL, N_STORED = 7, 5, 0.95, 3
+SEED, N_MAX, LEVEL, N_STORED = 7, 4, 0.95, 3
 
 
 class Gains:
@@ -120,8 +125,8 @@ SETTINGS = {
 
 def summary(found):
     "What the intervals need of one `Estimate`."
-    few = any(dominant_units(axis) is not None for axis in found.axes.values())
-    return found.values, found.stderr, *error_shape(found.axes), few
+    few = any(influential_units(x, kind) for kind, x in found.replicates.items())
+    return found.values, *error_distribution(found.replicates), few
 
 
 def one_matrix(process, shape, seed, index):
@@ -173,10 +178,9 @@ def case_summary(run, name, process, shape, n_matrices):
     old = (values > 0) & (errors < values)  # the rule of version 0.1
     new = np.array([usable(*pair) for pair in zip(values, errors)])
     before = [root_interval(*pair, LEVEL) for pair in zip(values, errors)]
-    shapes = (dict(acceleration=a, degrees=d) for a, d in zip(acceleration, degrees))
-    after = [
-        interval(m, s, level=LEVEL, **how) for m, s, how in zip(values, errors, shapes)
-    ]
+    orders, after = np.arange(1, N_MAX + 1), []
+    for m, *how in zip(values, errors, acceleration, degrees):
+        after.append(moment_intervals(m, orders, ErrorDistribution(*how), 1 - LEVEL))
     return {
         "process": process,
         "shape": shape,

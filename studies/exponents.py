@@ -10,10 +10,10 @@ from contextlib import suppress
 from functools import partial
 
 import numpy as np
-from spectral_moments.engine.reduction import Axis
 
 import spectral_moments as sm
-from spectral_moments.errors import axes_covariance, normal_units
+from spectral_moments.errors import covariance, normal_replicates
+from spectral_moments.processes import ReLU
 from spectral_moments.results import power_words
 
 SEED = 7219
@@ -84,8 +84,8 @@ def spectra(phi):
 def kept(phi, index, n_max, method="auto"):
     "What is kept of the estimate, centred if there are trials."
     options = dict(method=method, center=phi.ndim == 3, random_state=index)
-    est = sm.estimate(phi, n_max, **options)
-    sides = {name: axes_covariance({name: axis}) for name, axis in est.axes.items()}
+    est = sm.estimate(phi, n_max, trials=phi.ndim == 3, **options)
+    sides = {kind: covariance({kind: x}) for kind, x in est.replicates.items()}
     return dict(values=est.values, sides=sides, methods=est.methods)
 
 
@@ -157,7 +157,7 @@ def fits(case, part, index):
         except ValueError:
             found[key] = "refused"
             continue
-        row = [fit.exponent, fit.stderr["exponent"], *fit.interval(), fit.p_value]
+        row = [fit.exponent, fit.stderr, *fit.interval(), fit.p_value]
         doubt = any("hardly determined" in note for note in fit.notes)
         found[key] = "doubted" if doubt else row
     return found
@@ -182,7 +182,7 @@ def analyse(case, drawn, fitted):
 OTHERS = {  # process, shape
     "power": (sm.PowerLaw(1.0, 1000), (150, 300)),
     "exponential": (sm.RBF(1, input_cov=16.0), (150, 300)),
-    "ReLU": (sm.ReLU(10), (150, 300)),
+    "ReLU": (ReLU(10), (150, 300)),
     "RBF 3": (sm.RBF(3, kernel_cov=0.25), (300, 600)),
 }
 
@@ -197,8 +197,8 @@ def draw_other(name, seed, index):
 def as_estimate(part, shape):
     "What was kept, as the fit takes it."
     m = np.array(part["values"])
-    axes = {name: Axis(normal_units(np.array(C))) for name, C in part["sides"].items()}
-    return sm.Estimate(m, axes, power_words(len(m)), {"phi": shape}, part["methods"])
+    sides = {kind: normal_replicates(np.array(C)) for kind, C in part["sides"].items()}
+    return sm.Estimate(m, sides, power_words(len(m)), {"phi": shape}, part["methods"])
 
 
 ORDERS, TESTED = ("2-4", "2-5"), ("power", "exponential")

@@ -13,9 +13,9 @@ import numpy as np
 from comparison import signed_root
 
 import spectral_moments as sm
-from spectral_moments.errors import interval
+from spectral_moments.errors import ErrorDistribution, moment_intervals
+from spectral_moments.processes import Discrete, ReLU
 from spectral_moments.spectrum import feasible as spectrum
-from spectral_moments.spectrum.moment_problem import ENTROPY_WEIGHT
 
 SEED = 4119
 LATER = 8  # what is added to the seed for the eigenvalues, which were chosen later
@@ -31,9 +31,9 @@ CASES = {  # process, shape; the first is the paper's
     "RBF 5, 150 x 300": (sm.RBF(5, kernel_cov=0.25), (150, 300)),
     "RBF 4, 110 x 220": (sm.RBF(4, kernel_cov=0.3), (110, 220)),
     "RBF 3, 300 x 600": (sm.RBF(3, kernel_cov=0.25), (300, 600)),
-    "ReLU 10, 100 x 150": (sm.ReLU(10), (100, 150)),
+    "ReLU 10, 100 x 150": (ReLU(10), (100, 150)),
     "power law 1, 100 x 200": (sm.PowerLaw(1.0, 1000), (100, 200)),
-    "12 clusters, 60 x 40": (sm.Discrete(TABLE, input_probs=CLUSTERS), (60, 40)),
+    "12 clusters, 60 x 40": (Discrete(TABLE, input_probs=CLUSTERS), (60, 40)),
 }
 RIVALS = ("unbiased", "negatives dropped", "KV-row", "feasible")
 PLAIN = dict(SMOOTHING=0.0, COPIES=2)
@@ -61,6 +61,11 @@ def variant(est, changes):
     "Feasible moments with other constants of the fit."
     with patch.multiple(spectrum, **changes):
         return sm.feasible(est).values
+
+
+def interval(values, stderr, tail):
+    "Ends of the intervals of moments with errors that are nearly normal."
+    return moment_intervals(values, ORDERS, ErrorDistribution(stderr, 0.0, np.inf), tail)
 
 
 def root_mean_square(miss):
@@ -106,12 +111,10 @@ def analyse(case, drawn, seed):
         } | {key: variant(est, changes) for key, changes in VARIANTS.items()}
         for key, x in methods.items():
             answers.setdefault(key, []).append((signed_root(x, ORDERS) / roots - 1)[1:])
-        spread = np.sqrt(fit.linearised.diagonal())
-        pairs = dict(unbiased=(m, stderr), linearised=(fit.values, spread))
-        for key, pair in (pairs | dict(feasible=(fit.values, stderr))).items():
-            low, high = interval(*pair, level=0.95)
+        for key, x in dict(unbiased=m, feasible=fit.values).items():
+            low, high = interval(x, stderr, tail=0.05)
             held.setdefault(key, []).append((low <= truth) & (truth <= high))
-        low, high = interval(m, stderr, level=1 - 0.1 / N_MAX)
+        low, high = interval(m, stderr, tail=0.1 / N_MAX)
         held.setdefault("boxes", []).append(((low <= truth) & (truth <= high)).all())
     boxes, answers = held.pop("boxes"), {k: np.array(x) for k, x in answers.items()}
     return {
@@ -139,7 +142,7 @@ def analyse_eigenvalues(case, drawn):
         m, C = np.array(x["values"]), np.array(x["covariance"])
         est = sm.from_moments(m, covariance=C)
         fit = sm.feasible(est)
-        few = replace(fit, entropic=None)  # the measure of the fit itself, of few points
+        few = replace(fit, max_entropy=None)  # the measure of the fit itself, of few points
         spectra = {"sample": x["sample"], "feasible": fit.eigenvalues(40)}
         spectra["few points"] = few.eigenvalues(40)
         for key, found in spectra.items():
@@ -166,7 +169,7 @@ def measure(run):
     names = ("SMOOTHING", "COPIES", "SHRINKAGE", "FACTOR")
     constants = {name.lower(): getattr(spectrum, name) for name in names}
     return constants | {
-        "evenness": ENTROPY_WEIGHT,
+        "evenness": spectrum.ENTROPY_WEIGHT,
         "cases": {
             case: analyse(case, drawn[case], run.seed)
             | analyse_eigenvalues(case, fresh[case])

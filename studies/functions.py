@@ -12,7 +12,7 @@ from functools import partial
 import numpy as np
 
 import spectral_moments as sm
-from spectral_moments.checks import check_random_state
+from spectral_moments.processes import ReLU
 from spectral_moments.spectrum import functions
 
 SEED = 4211
@@ -88,7 +88,7 @@ PROCESSES = {
     "power law 1.2, two noisy trials": Latents(power(1.2, 2000), noise=0.5),
     "RBF(3)": Known(sm.RBF(3), 30_000),
     "RBF(8), wide": Known(sm.RBF(8, kernel_cov=8.0), 200_000),
-    "ReLU(10)": Known(sm.ReLU(10), 200_000),
+    "ReLU(10)": Known(ReLU(10), 200_000),
 }
 RIDGE = 0.01  # of the trace
 NAMES = ("effective_rank", "rankme", "nuclear", "stable_rank", "ridge")
@@ -125,11 +125,11 @@ def measured(process, shape, ridge, seed, place, index):
     "Every method's values for one matrix, and the intervals of ours."
     rng = np.random.default_rng([seed, place, index])
     phi = process.sample(*shape, rng)
-    est = sm.estimate(phi, 4, center=False)
+    est = sm.estimate(phi, 4, center=False, trials=phi.ndim == 3)
     recovered = plain(sm.feasible(est).eigenvalues(), ridge)
-    trials, none = np.atleast_3d(phi.T).T, (None, None)
-    curve = functions.operator_curve(trials, False, none, none, check_random_state(0))
-    ours = [functions.answer(curve, f, est) for f in (*NAMES[:-1], ("ridge", ridge))]
+    curve = functions.operator_curve(np.atleast_3d(phi.T).T, False)
+    asked = (*NAMES[:-1], ("ridge", ridge))
+    ours = [functions.evaluate_curve(curve, f) for f in asked]
     return {
         "sample": of_sample(phi, ridge),
         "halves": of_halves(phi, ridge, rng),

@@ -49,14 +49,15 @@ def measured(process, shape, seed, index):
     "Values, errors, acceleration and degrees of freedom of three moments."
     phi = PROCESSES[process].sample(*shape, np.random.default_rng([*seed, index]))
     est = sm.estimate(phi, 3, n_jobs=1)
-    return [est.values, est.stderr, *errors.error_shape(est.axes)]
+    return [est.values, *errors.error_distribution(est.replicates)]
 
 
 def held(drawn, truth, factor=1.0):
     "Ends of the intervals with the acceleration times a factor; whether they hold."
-    shapes = (dict(acceleration=factor * bend, degrees=d) for *_, bend, d in drawn)
-    pairs = zip(drawn, shapes)
-    ends = [errors.interval(m, s, **shape) for (m, s, *_), shape in pairs]
+    orders, ends = np.arange(1, len(truth) + 1), []
+    for m, s, bend, degrees in drawn:
+        distribution = errors.ErrorDistribution(s, factor * bend, degrees)
+        ends.append(errors.moment_intervals(m, orders, distribution))
     low, high = np.moveaxis(np.array(ends), 1, 0)
     return low, high, (low <= truth) & (truth <= high)
 
@@ -74,7 +75,8 @@ def of_intervals(run):
             width = np.median(high - low, axis=0) / truth
             part[process] = {"coverage": inside.mean(0), "width": width}
             part[process]["above"] = (low > truth).mean(0)
-            with patch.object(errors, "USABLE_ERROR", factor * errors.USABLE_ERROR):
+            limit = factor * errors.MAX_RELATIVE_ERROR
+            with patch.object(errors, "MAX_RELATIVE_ERROR", limit):
                 good = np.array([errors.usable(m, s) for m, s, *_ in drawn])
             inside = held(drawn, truth)[2]
             given = [x[g].mean() if g.sum() > 9 else None for x, g in zip(inside.T, good.T)]
@@ -120,7 +122,7 @@ def exponent(shape, factors, seed, index):
     for factor in factors:
         with patch.object(power_laws, "RIDGE", factor * power_laws.RIDGE):
             fit = sm.power_law(est, rank=1000)
-        found[str(factor)] = [fit.exponent, fit.stderr["exponent"], *fit.interval()]
+        found[str(factor)] = [fit.exponent, fit.stderr, *fit.interval()]
     return found
 
 
@@ -141,7 +143,8 @@ def measure(run):
     "All constants."
     warnings.simplefilter("ignore", sm.EstimateWarning)
     constants = {name: getattr(feasible, name) for name in FITTED}
-    constants |= {"RIDGE": power_laws.RIDGE, "USABLE_ERROR": errors.USABLE_ERROR}
+    constants |= {"RIDGE": power_laws.RIDGE}
+    constants |= {"MAX_RELATIVE_ERROR": errors.MAX_RELATIVE_ERROR}
     return {
         "constants": constants,
         "intervals": of_intervals(run),

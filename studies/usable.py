@@ -1,12 +1,10 @@
 """Are the orders that are called usable covered? Twelve processes, three sizes.
 
-Writes results/usable.json, a table of the chapter on error bars. An order is usable if its
-relative standard error is below one half. That selects: where strong rows are rare, the
-matrices without one have the smallest errors and are the most wrong. Stored for each order:
-how often it is usable, how often the interval holds the truth then, and which of the misses
-carry a note, before (a few of at least 40 units carry the error) and after (at any size,
-and where a rare kind may be missing). Also how often the range of `expected_stderr` holds
-the spread at another size. Five minutes on one core.
+Writes results/usable.json, a figure of the chapter on constants. An order is usable if its
+relative standard error is small (`errors.usable`). That selects: where strong rows are
+rare, the matrices without one have the smallest errors and are the most wrong. Stored for
+each order: how often it is usable, how often the interval contains the truth then, and how
+many of the misses have no note on units that cause the error. Five minutes on one core.
 """
 
 import warnings
@@ -14,7 +12,6 @@ import warnings
 import numpy as np
 
 from spectral_moments import EstimateWarning, estimate
-from spectral_moments.diagnostics import dominant_units
 
 SEED, N_MAX = 23, 3
 
@@ -93,36 +90,12 @@ SIZES = {"30 x 40": (30, 40), "60 x 80": (60, 80), "120 x 160": (120, 160)}
 SETTINGS = {"n_max": N_MAX, "n_matrices": 100, "processes": list(PROCESSES), "sizes": SIZES}
 
 
-def noted_before(est):
-    "The doubt of version 0.3: a few of at least 40 units carry the error of an order."
-    real = est.stderr < abs(est.values)
-    axes = [x._replace(deviations=x.deviations[real]) for x in est.axes.values()]
-    axes = [x for x in axes if real.any() and x.deviations.shape[1] >= 40]
-    return any(dominant_units(x) is not None for x in axes)
-
-
-def noted_after(est):
-    "Orders about which there is a doubt now: few carry the error, or rare kinds."
-    carry = any(" carry " in note for note in est.notes)
-    rare = " ".join(note.split(":")[0] for note in est.notes if "may be missing" in note)
-    return [carry or f"m({n})" in rare for n in range(1, len(est.values) + 1)]
-
-
 def one_matrix(process, shape, seed, index):
     "What the table needs of one matrix."
     rng = np.random.default_rng([seed, index])
     est = estimate(PROCESSES[process].sample(*shape, rng), N_MAX, n_jobs=1)
-    forecast = est.expected_stderr(*SIZES["60 x 80"])
-    ends = *est.interval(), forecast.low, forecast.high
-    after = noted_after(est)
-    numbers = [
-        est.values,
-        est.stderr,
-        *ends,
-        est.usable,
-        N_MAX * [noted_before(est)],
-        after,
-    ]
+    noted = any("of the input error" in x or "of the feature error" in x for x in est.notes)
+    numbers = est.values, *est.interval(), est.usable, N_MAX * [noted]
     return np.array(numbers, dtype=float)
 
 
@@ -133,26 +106,23 @@ def share(inside, where):
 
 def cell(found, truth):
     "One process, size and order."
-    values, _, low, high, *_, good, before, after = found.T
+    values, low, high, good, noted = found.T
     inside, good = (low <= truth) & (truth <= high), good > 0
     missed = good & ~inside
-    answer = {
+    return {
         "usable": float(good.mean()),
         "coverage": float(inside.mean()),
         "given_usable": share(inside, good),
         "value_given_usable": share(values / truth, good),
         "missed": float(missed.mean()),
+        "missed_without_note": float((missed & (noted == 0)).mean()),
     }
-    for name, noted in (("before", before > 0), ("after", after > 0)):
-        answer[f"missed_without_note_{name}"] = float((missed & ~noted).mean())
-        answer[f"usable_without_note_{name}"] = float((good & ~noted).mean())
-    return answer
 
 
 def measure(run):
     "All processes and sizes."
     warnings.simplefilter("ignore", EstimateWarning)
-    cases, drawn = {}, {}
+    cases = {}
     for name in run.settings["processes"]:
         truth = PROCESSES[name].moments(N_MAX)
         for size, shape in run.settings["sizes"].items():
@@ -160,14 +130,9 @@ def measure(run):
                 name, shape, run.seed, index
             )
             found = run.repeat(f"{name}, {size}", one, run.settings["n_matrices"])
-            drawn[size] = np.array(found)
-            orders = [cell(drawn[size][:, :, k], m) for k, m in enumerate(truth)]
+            drawn = np.array(found)
+            orders = [cell(drawn[:, :, k], m) for k, m in enumerate(truth)]
             cases[f"{name}, {size}"] = {"process": name, "size": size, "orders": orders}
-        spread = drawn["60 x 80"][:, 0].std(axis=0, ddof=1)
-        low, high = drawn["30 x 40"][:, 4:6].transpose(1, 0, 2)
-        for k, order in enumerate(cases[f"{name}, 30 x 40"]["orders"]):
-            holds = (low[:, k] < spread[k]) & (spread[k] < high[:, k])
-            order["range_holds_the_spread"] = float(holds.mean())
     return {"cases": cases}
 
 
