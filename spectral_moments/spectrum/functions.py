@@ -4,16 +4,15 @@
 
 # %% auto #0
 __all__ = ['NEWTON_STEPS', 'BISECTIONS', 'GROUP_DRAWS', 'MAX_USED', 'MAX_CORRECTION', 'LOWEST', 'HIGHEST', 'NODES', 'SPAN',
-           'TAIL', 'SLOWEST', 'STRAIGHT', 'ENTROPIES', 'MAX_LOG_ERROR', 'BOUND_SHARE', 'HALF_RATE', 'NO_RATE',
-           'MAX_UNSEEN', 'MAX_MISFIT', 'MIN_UNITS', 'Scatter', 'decompose', 'sample_curve', 'Curve', 'operator_curve',
-           'extrapolate', 'stieltjes_weights', 'Target', 'find_target', 'MomentBounds', 'SpectralFunction',
-           'evaluate_curve', 'spectral_function']
+           'TAIL', 'SLOWEST', 'STRAIGHT', 'ENTROPIES', 'MAX_LOG_ERROR', 'BOUND_SHARE', 'RATES', 'MAX_UNSEEN',
+           'MAX_MISFIT', 'MIN_UNITS', 'Scatter', 'decompose', 'sample_curve', 'Curve', 'operator_curve', 'extrapolate',
+           'stieltjes_weights', 'find_target', 'SpectralFunction', 'evaluate_curve', 'spectral_function']
 
 # %% ../../nbs/42_functions.ipynb #42s00003
 import math
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -48,11 +47,8 @@ class Scatter(NamedTuple):
         "Return the logarithm of the operator's ridge for one of the sample {eq}`eq-kappa`."
         for kind, (n, N) in self.sizes.items():
             n = n - (kind == without)
-            log_ridge = log_ridge - math.log(n)
-            if n < N:  # a complete axis loses nothing
-                log_ridge = (
-                    log_ridge - np.log(np.maximum(1 - d / n, 1e-9)) + np.log1p(-d / N)
-                )
+            left = np.maximum(1 - d / n, 1e-9) / (1 - d / N) if n < N else 1.0
+            log_ridge = log_ridge - math.log(n) - np.log(left)
         return log_ridge
 
 
@@ -107,14 +103,6 @@ def sample_curve(s: Scatter, log_kappa: np.ndarray) -> tuple[np.ndarray, dict]:
 GROUP_DRAWS = 8  # of one unit of each group
 
 
-def _one_of_each(labels, size, rng):
-    "Draw the number of one unit of each group."
-    order = np.arange(size) if labels is None else rng.permutation(size)
-    return (
-        order if labels is None else order[np.unique(labels[order], return_index=True)[1]]
-    )
-
-
 def _remove_trial_noise(trials, rng):
     "Return means over trials (P, Q) with coefficients that extrapolate to infinitely many."
     T = len(trials)
@@ -130,9 +118,14 @@ def _draw_terms(trials, center, labels, population, rng):
     "Return coefficients and scatters whose curves add up to that of the operator."
     draws, terms = 1 if all(x is None for x in labels) else GROUP_DRAWS, []
     for _ in range(draws):
-        rows, columns = (_one_of_each(labels[k], trials.shape[k + 1], rng) for k in (0, 1))
-        for weight, x in _remove_trial_noise(trials[:, rows[:, None], columns], rng):
-            terms.append((weight / draws, decompose(x, center, population)))
+        x = trials
+        for axis, groups in enumerate(labels, 1):
+            if groups is not None:  # one unit of each group
+                order = rng.permutation(len(groups))
+                one = order[np.unique(groups[order], return_index=True)[1]]
+                x = x.take(one, axis=axis)
+        for weight, mean in _remove_trial_noise(x, rng):
+            terms.append((weight / draws, decompose(mean, center, population)))
     return terms
 
 # %% ../../nbs/42_functions.ipynb #42s00019
@@ -225,32 +218,28 @@ def stieltjes_weights(f: Callable, nodes: np.ndarray, top: float) -> tuple:
     return size * weights, error
 
 # %% ../../nbs/42_functions.ipynb #42s00027
-class Target(NamedTuple):
-    "A function of a spectrum."
-
-    name: str
-    summands: tuple  # functions of an array of eigenvalues
-    combine: Callable = lambda trace, total: total  # the trace and the sums
-
-
-ENTROPIES = dict(
-    effective_rank=Target(
-        "effective rank", (lambda s: s * np.log(s),), lambda t, x: t * np.exp(-x / t)
-    ),
-    rankme=Target(
-        "RankMe",
-        (np.sqrt, lambda s: np.sqrt(s) * np.log(s) / 2),
-        lambda t, n, x: n * np.exp(-x / n),
-    ),
-)
+#: name -> title, and what has the entropy: shares of the eigenvalues or of their roots
+ENTROPIES = {
+    "effective_rank": ("effective rank", lambda s: s),
+    "rankme": ("RankMe", np.sqrt),
+}
 
 
-def find_target(f, unit: float, exponent: int = 0) -> Target:
-    "Return the target `f` of eigenvalues, up to `unit`, divided by 4**exponent."
+def find_target(f, unit: float, exponent: int = 0) -> tuple[str, list, Callable]:
+    """Return name, functions that are summed over eigenvalues, up to `unit` and divided by
+    4**exponent, and what is made of the trace and the sums."""
     if isinstance(f, str) and f in ENTROPIES:
-        name, summands, combine = ENTROPIES[f]
-        summands = tuple(lambda s, g=g: g(s / unit) for g in summands)
-        return Target(name, summands, lambda t, *sums: combine(t / unit, *sums))
+        name, part = ENTROPIES[f]
+        own, entropy = (
+            lambda s: part(s / unit),
+            lambda s: part(s / unit) * np.log(part(s / unit)),
+        )
+
+        def combine(trace, *sums):
+            total, x = (trace / unit, *sums)[-2:]
+            return total * np.exp(-x / total)
+
+        return name, [own, entropy] if f == "rankme" else [entropy], combine
     if isinstance(f, tuple) and len(f) == 2 and f[0] == "ridge":
         ridge = check_positive(f[1], "f", "the ridge, added to the eigenvalues")
         name, own = f"dimension at ridge {ridge:.4g}", lambda s: s / (s + ridge)
@@ -262,40 +251,17 @@ def find_target(f, unit: float, exponent: int = 0) -> Target:
     summand = lambda s: np.asarray(own(np.ldexp(s, 2 * exponent)), dtype=float)
     with np.errstate(all="ignore"):
         try:
-            least, *more = summand(unit * np.array([1e-60, 0.1, 1.0]))
+            least, *more = abs(summand(unit * np.array([1e-60, 0.1, 1.0])))
         except (TypeError, ValueError) as error:
             problem = "f must take an array of eigenvalues to an array of the same shape"
             raise ArgumentError("f", f"{problem}: {error}") from error
-    if not np.isfinite(more).all() or not abs(least) <= 1e-3 * np.abs(more).max():
-        problem = (
-            f"f is {least:.3g} near zero and {more[-1]:.3g} at large eigenvalues; pass "
-        )
-        problem += "a finite one that vanishes at zero, or divide phi by its size"
+    if not (0 < max(more) < np.inf and least <= 1e-3 * max(more)):
+        problem = f"""f is {least:.3g} near zero and {more[-1]:.3g} at large eigenvalues, about
+            4**{exponent}; it must vanish at zero only: pass another, or divide phi by its size"""
         raise ArgumentError("f", problem)
-    return Target(name, (summand,))
+    return name, [summand], lambda trace, total: total
 
-# %% ../../nbs/42_functions.ipynb #42s00029
-class MomentBounds(NamedTuple):
-    "Bounds on a function of the spectrum from moments {eq}`eq-limits`."
-
-    est: Estimate  # moments
-    f: str | tuple | Callable  # as for `spectral_function`
-    exponent: int = 0  # eigenvalues are divided by 4**exponent
-    n_features: int = None  # number of all features; None: infinitely many
-
-    def at(self, level: float) -> tuple[float, float]:
-        "Return two numbers with the truth between them; infinite if unknown."
-        most = math.inf if self.n_features is None else float(self.n_features)
-        if self.f in ENTROPIES:
-            low = float(np.fmax(self.est.dimension().interval(level)[0], 1.0))
-            return min(low, most), most
-        try:
-            summand = find_target(self.f, 1.0, self.exponent).summands[0]
-            return function_bounds(self.est, summand, level=level, rank=self.n_features)
-        except (ArgumentError, RuntimeError):  # no spectrum has these moments
-            return -math.inf, math.inf
-
-# %% ../../nbs/42_functions.ipynb #42s00032
+# %% ../../nbs/42_functions.ipynb #42s00031
 MAX_LOG_ERROR = 3.0  # standard error of a logarithm whose interval has no ends
 BOUND_SHARE = 0.2  # of the probability outside an interval, for the bounds of moments
 
@@ -304,9 +270,10 @@ BOUND_SHARE = 0.2  # of the probability outside an interval, for the bounds of m
 class SpectralFunction(Quantity):
     "A function of the spectrum; `uncorrected` is that of the sample's eigenvalues."
 
-    resolution: float = math.nan  # smallest ridge at which the curve is known
-    resolved: float = math.nan  # dimension there: the number of resolved directions
-    bounds: MomentBounds = None  # from moments
+    resolved: float = math.nan  # number of directions that the matrix resolves
+    moments: Estimate = None  # for bounds; None: no bounds
+    summand: Callable = None  # function that is summed; None: an entropy
+    n_features: int = None  # number of all features; None: infinitely many
 
     @property
     def value(self):
@@ -314,25 +281,33 @@ class SpectralFunction(Quantity):
         known = self.scale.power != 0 or self.error < 1
         return super().value if known else math.nan
 
+    def bounds(self, level: float) -> tuple[float, float]:
+        "Return bounds from moments {eq}`eq-limits`, infinite where there are none."
+        most = math.inf if self.n_features is None else float(self.n_features)
+        if self.moments is not None and self.summand is None:
+            low = float(np.fmax(self.moments.dimension().interval(level)[0], 1.0))
+            return min(low, most), most
+        try:
+            options = dict(level=level, rank=self.n_features)
+            return function_bounds(self.moments, self.summand, **options)
+        except (ArgumentError, RuntimeError):  # no spectrum has these moments
+            return -math.inf, math.inf
+
     def _ends(self, tail):
         "Compute the interval of the curve, cut where the bounds from moments are sharper."
         low, high = super()._ends(tail)
         if self.scale.power == 0 and not self.error < MAX_LOG_ERROR:
             low, high = 0.0, math.inf
-        if self.bounds is None:
-            return low, high
-        least, most = self.bounds.at(1 - BOUND_SHARE * tail)
+        least, most = self.bounds(1 - BOUND_SHARE * tail)
         return min(max(low, least), most), max(min(high, most), least)
 
-# %% ../../nbs/42_functions.ipynb #42s00033
+# %% ../../nbs/42_functions.ipynb #42s00032
 #: other rates at which the slope of a curve may fall: half, the fastest, and next to none
-HALF_RATE = lambda r: np.clip(r / 2, STRAIGHT, 1)
-NO_RATE = lambda r: np.full_like(r, STRAIGHT)
+RATES = (lambda r: np.clip(r / 2, STRAIGHT, 1), np.ones_like)
+RATES += (lambda r: np.full_like(r, STRAIGHT),)
 
 
-def evaluate_curve(
-    curve: Curve, f, bounds: MomentBounds = None, exponent=0
-) -> SpectralFunction:
+def evaluate_curve(curve: Curve, f, exponent: int = 0, **fields) -> SpectralFunction:
     "Compute a function of an operator from its curve, with errors, cut to the bounds."
     name, summands, combine = find_target(f, 10 * curve.sample[0], exponent)
     nodes = np.concatenate([_tail_nodes(curve.nodes), curve.nodes])
@@ -342,74 +317,59 @@ def evaluate_curve(
         d = np.concatenate([extrapolate(curve, v[:-1], *rate), v[-1:]])
         return combine(v[-1], *(weights @ d for weights, _ in fits))
 
-    sample = combine(curve.sample.sum(), *(g(curve.sample).sum() for g in summands))
     with np.errstate(all="ignore"):
         value, raw = (float(function(x)) for x in (curve.values, curve.values + curve.bias))
-        rates = (HALF_RATE, np.ones_like, NO_RATE)
-        half, fast, none = (float(function(curve.values, rate)) for rate in rates)
+        half, fast, none = (float(function(curve.values, rate)) for rate in RATES)
     scale, call = (
         SCALES["log" if min(value, raw, fast) > 0 else "identity"],
         uuid.uuid4().hex,
     )
-    replicates = {(call, kind): source for kind, source in curve.replicates.items()}
-    result = jackknife(function, curve.values, replicates, scale, linear=True)
-    at, (half, fast, raw) = result.transformed, scale.to([half, fast, raw])
+    sources = {(call, kind): source for kind, source in curve.replicates.items()}
+    at, _, sources = jackknife(function, curve.values, sources, scale, linear=True)
+    half, fast, raw = scale.to([half, fast, raw])
     if scale.power == 0:  # too large costs more than too small
         tail_error = max(at - fast, 0.0) / 2
         at -= min(tail_error**2, 2 * tail_error)
     unseen = float(np.nanmax(np.abs([(half - at) / 2, (fast - at) / 2, raw - at])))
     source = normal_replicates(np.array([[unseen**2]]))
-    sources = result.replicates | {(call, "unseen"): Replicates(source.deviations[0])}
-    unseen = unseen if scale.power == 0 else unseen / (abs(value) or 1.0)
+    sources[call, "unseen"] = Replicates(source.deviations[0])
+    relative = unseen if scale.power == 0 else unseen / (abs(value) or 1.0)
     endless, misfit = abs(none) > 2 * abs(value), max(error for _, error in fits)
-    notes = _function_notes(name, curve, unseen, endless, misfit)
-    if bounds is not None:
-        at = float(scale.to(np.clip(scale.back(at), *bounds.at(1 - BOUND_SHARE * 0.05))))
-        notes += bounds.est.notes
-    resolution = float(np.ldexp(np.exp(curve.nodes[0]), 2 * exponent))
-    seen = dict(resolution=resolution, resolved=float(curve.values[0]), bounds=bounds)
-    return SpectralFunction(at, sources, scale, float(sample), name, notes=notes, **seen)
+    fields["notes"] = _function_notes(name, curve, relative, endless, misfit)
+    fields["summand"] = None if f in ENTROPIES else summands[0]
+    sums = (g(curve.sample).sum() for g in summands)
+    sample = float(combine(curve.sample.sum(), *sums))
+    fields["resolved"] = float(curve.values[0])
+    result = SpectralFunction(at, sources, scale, sample, name, **fields)
+    value = np.clip(scale.back(at), *result.bounds(1 - BOUND_SHARE * 0.05))
+    return replace(result, transformed=float(scale.to(value)))
 
-# %% ../../nbs/42_functions.ipynb #42s00034
+# %% ../../nbs/42_functions.ipynb #42s00033
 MAX_UNSEEN, MAX_MISFIT = 0.15, 0.05  # relative errors that need no note
 
 
 def _function_notes(name, curve, unseen, endless, misfit):
     "List what should not be trusted of a function of the spectrum."
-    notes, sources = [], curve.replicates.values()
-    if curve.values[-1] < 2 * np.hypot.reduce([standard_error(x)[-1] for x in sources]):
-        notes.append("m(1) is not distinguishable from zero.")
-    if endless:
-        problem = "depends on eigenvalues too small to resolve here: do not report it; use "
-        notes.append(f"{name} {problem}a ridge or the dimension.")
-    elif unseen > MAX_UNSEEN:
-        problem = f"is uncertain by {unseen:.0%}: eigenvalues beyond the "
-        problem += f"{curve.values[0]:.3g} resolved directions matter; measure more."
-        notes.append(f"{name} {problem}")
-    if misfit > MAX_MISFIT:
-        problem = "is too sharp a function: a smooth one that differs by up to "
-        notes.append(f"{name} {problem}{misfit:.0%} was used.")
-    return notes
+    error = np.hypot.reduce([standard_error(x)[-1] for x in curve.replicates.values()])
+    notes = {"m(1) is not distinguishable from zero.": curve.values[-1] < 2 * error}
+    notes[
+        f"{name} depends on eigenvalues too small to resolve here: do not report it; use a "
+        "ridge or the dimension."
+    ] = endless
+    notes[
+        f"{name} is uncertain by {unseen:.0%}: eigenvalues beyond the {curve.values[0]:.3g} "
+        "resolved directions matter; measure more."
+    ] = unseen > MAX_UNSEEN and not endless
+    notes[
+        f"{name} is too sharp a function: a smooth one that differs by up to {misfit:.0%} "
+        "was used."
+    ] = misfit > MAX_MISFIT
+    return [note for note, holds in notes.items() if holds]
 
-# %% ../../nbs/42_functions.ipynb #42s00035
+# %% ../../nbs/42_functions.ipynb #42s00034
 MIN_UNITS = 8  # independent rows and columns that a curve needs
 
 
-def _check_data(data, matrix, x):
-    "Refuse data that have no curve."
-    few, problem = min(axis.count for axis in data.axes.values()), ""
-    if matrix.n_missing:
-        problem = "phi has missing entries, and singular values need all: drop rows or "
-        problem += "columns that have them, or use sm.estimate(phi).dimension()"
-    elif few < MIN_UNITS:
-        problem = f"phi has shape {matrix.shape[1:]} with {few} independent rows or "
-        problem += f"columns, and {MIN_UNITS} are needed; measure more"
-    elif not (np.ptp(x, axis=1).any() if data.center else x.any()):
-        problem = "phi has no variance: all rows are alike; check the data or center"
-    if problem:
-        raise ArgumentError("phi", problem)
-
-# %% ../../nbs/42_functions.ipynb #42s00036
 def spectral_function(
     phi: ArrayLike | Recording,  # matrix (P, Q) or trials (T, P, Q), no missing entries
     f: str | tuple | Callable = "effective_rank",  # or "rankme", ("ridge", number), or a
@@ -429,15 +389,26 @@ def spectral_function(
     >>> q.uncorrected < 17 < 19 < q.value < 22  # that of the sample is too small
     True
     """
+    find_target(f, 1.0)
     options = dict(center=center, population=population, groups=groups)
     options |= dict(column_groups=column_groups, trials=trials)
     data = open_data({"phi": phi}, **options)
     matrix, rng = data.matrices["phi"], check_random_state(random_state)
-    x, features = to_numpy(matrix.rows()), matrix.features
-    _check_data(data, matrix, x)
-    labels, exponent = (data.inputs.groups, features.groups), matrix.scale_exponent
-    curve = operator_curve(x, data.center, labels, features.population or math.inf, rng)
-    n_max = 2 if data.grouped or f in ENTROPIES else 4
-    est = estimate(phi, n_max, **options).scaled
-    bounds = MomentBounds(est, f, exponent, features.population)
-    return evaluate_curve(curve, f, bounds, exponent)
+    x, size, problem = to_numpy(matrix.rows()), matrix.features.population, ""
+    if matrix.n_missing:
+        problem = """phi has missing entries, and singular values need all: drop rows or
+            columns that have them, or use sm.estimate(phi).dimension()"""
+    elif min(axis.count for axis in data.axes.values()) < MIN_UNITS:
+        problem = f"""phi has shape {x.shape[1:]}, and {MIN_UNITS} independent rows and
+            columns are needed; measure more"""
+    elif not (np.ptp(x, axis=1).any() if data.center else x.any()):
+        problem = "phi has no variance: all rows are alike; check the data or center"
+    if problem:
+        raise ArgumentError("phi", problem)
+    labels = data.inputs.groups, matrix.features.groups
+    curve = operator_curve(x, data.center, labels, math.inf if size is None else size, rng)
+    est = estimate(phi, 2 if data.grouped or f in ENTROPIES else 4, **options)
+    fields = dict(moments=est.scaled, n_features=size)
+    result = evaluate_curve(curve, f, matrix.scale_exponent, **fields)
+    result.notes.extend(est.notes)
+    return result
