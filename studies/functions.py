@@ -91,7 +91,7 @@ PROCESSES = {
     "ReLU(10)": Known(ReLU(10), 200_000),
 }
 RIDGE = 0.01  # of the trace
-NAMES = ("effective_rank", "rankme", "nuclear", "stable_rank", "ridge")
+NAMES = ("effective_rank", "rankme", "nuclear", "ridge")
 
 
 def plain(s, ridge=None):
@@ -100,8 +100,8 @@ def plain(s, ridge=None):
     ridge = RIDGE * s.sum() if ridge is None else ridge
     p, q = s / s.sum(), np.sqrt(s) / np.sqrt(s).sum()
     entropy = lambda p: math.exp(-(p * np.log(p)).sum())
-    numbers = entropy(p), entropy(q), np.sqrt(s).sum(), s.sum() / s.max()
-    return np.array([*numbers, (s / (s + ridge)).sum()])
+    numbers = entropy(p), entropy(q), np.sqrt(s).sum(), (s / (s + ridge)).sum()
+    return np.array(numbers)
 
 
 def of_sample(phi, ridge):
@@ -128,7 +128,7 @@ def measured(process, shape, ridge, seed, place, index):
     est = sm.estimate(phi, 4, center=False, trials=phi.ndim == 3)
     recovered = plain(sm.feasible(est).eigenvalues(), ridge)
     curve = functions.operator_curve(np.atleast_3d(phi.T).T, False)
-    asked = (*NAMES[:-1], ("ridge", ridge))
+    asked = ("effective_rank", "rankme", np.sqrt, ("ridge", ridge))
     ours = [functions.evaluate_curve(curve, f) for f in asked]
     return {
         "sample": of_sample(phi, ridge),
