@@ -1,10 +1,12 @@
-"""Sphinx extension: run the chapters, several at once, and hide nbdev's `#|` lines.
+"""Sphinx extension: run the chapters, several at once, hide nbdev's `#|` lines, and label
+every fold by what is in it.
 
 Every build runs every cell. A cell that fails stops the build with its traceback. A chapter
 that ran to its end leaves a fingerprint of all that it depends on; run as a script, this
 file prints the names of the notebooks that `nbdev_test` can skip, as a regular expression.
 """
 
+import ast
 import hashlib
 import json
 import os
@@ -33,6 +35,33 @@ def without_directives(notebook):
             kept = (line for line in lines if not line.startswith("#|"))
             cell["source"] = "".join(kept).lstrip("\n")
     notebook["cells"] = [c for c in notebook["cells"] if "".join(c["source"]).strip()]
+    return notebook
+
+
+def content(cell):
+    "What a folded cell holds, in a few words."
+    if "figure" in cell["metadata"].get("mystnb", {}):
+        return "the figure"
+    body = ast.parse("".join(cell["source"])).body
+    definitions = (ast.FunctionDef, ast.ClassDef)
+    names = [node.name for node in body if isinstance(node, definitions)]
+    if all(isinstance(node, (ast.Import, ast.ImportFrom)) for node in body[:3]):
+        return "imports and set-up"
+    if names:
+        return ", ".join(names[:3]) + (", ..." if len(names) > 3 else "")
+    if any(isinstance(node, ast.Assert) for part in body for node in ast.walk(part)):
+        return "checks"
+    return "what is printed below"
+
+
+def with_labels(notebook):
+    "Name the folds of a chapter by their content, unless the cell names its own."
+    for cell in notebook["cells"]:
+        tags = set(cell["metadata"].get("tags", []))
+        if cell["cell_type"] == "code" and tags & {"hide-input", "hide-cell"}:
+            settings = cell["metadata"].setdefault("mystnb", {})
+            label = settings.get("code_prompt_show") or f"Code: {content(cell)}"
+            settings |= {"code_prompt_show": label, "code_prompt_hide": label}
     return notebook
 
 
@@ -65,7 +94,7 @@ def ran(path):
 def executed(path):
     "The chapter with its outputs, as JSON."
     text = path.read_text("utf-8")
-    notebook = nbformat.from_dict(without_directives(json.loads(text)))
+    notebook = nbformat.from_dict(with_labels(without_directives(json.loads(text))))
     where = {"metadata": {"path": str(path.parent)}}
     try:
         NotebookClient(notebook, timeout=TIMEOUT, resources=where).execute()

@@ -8,6 +8,7 @@ import inspect
 import re
 
 import spectral_moments as public
+from spectral_moments.public_names import PUBLIC
 from spectral_moments.signatures import signature_notes
 
 
@@ -64,7 +65,7 @@ def complete_page(app, docname, source):
     if docname != "nbs/api":
         return
     pattern = r"auto(?:function|class):: spectral_moments\.(\w+)\n"
-    left = sorted(set(public.__all__) - set(re.findall(pattern, source[0])))
+    left = sorted(set(PUBLIC) - set(re.findall(pattern, source[0])))
     lines = [
         f".. auto{'class' if inspect.isclass(getattr(public, name)) else 'function'}:: "
         f"spectral_moments.{name}\n"
