@@ -8,7 +8,7 @@ __all__ = ['N_TESTED_ROWS', 'N_HALVED_ROWS', 'ABOVE_ONE', 'SINGLE_TRIAL', 'WORD_
            'relative_to_ceiling', 'best_pair', 'Alignments', 'alignments', 'alignment', 'ceiling',
            'alignment_from_kernels']
 
-# %% ../nbs/inside_similarity.ipynb #4b63141f
+# %% ../nbs/inside_similarity.ipynb #b14546bc
 import inspect
 import itertools
 import math
@@ -28,7 +28,7 @@ from .quantities import Quantity, ResultTable, plus_minus
 from .quantities import rename_replicates
 from .results import Estimate, describe_data, new_axes
 
-# %% ../nbs/inside_similarity.ipynb #2a5e372d
+# %% ../nbs/inside_similarity.ipynb #6dbce506
 N_TESTED_ROWS = 2**11  # inputs of a permutation test
 N_HALVED_ROWS = 2**14  # inputs that are cut into two halves
 
@@ -61,7 +61,7 @@ def _products(matrix, groups):
         products.append(left @ sides[1].T * (groups[:, None] != groups))
     return np.array(products)
 
-# %% ../nbs/inside_similarity.ipynb #b1b25f9f
+# %% ../nbs/inside_similarity.ipynb #5e34fa75
 def _exchangeable(groups):
     "Return arrays (groups, inputs of each): the rows of groups of the same size."
     by_size = {}
@@ -85,7 +85,7 @@ def _permutations(classes, P, count, rng, exact):
             permutation[rows] = rows[list(order)]
         yield permutation
 
-# %% ../nbs/inside_similarity.ipynb #f110630e
+# %% ../nbs/inside_similarity.ipynb #0f36f0c6
 @dataclass(frozen=True, eq=False, repr=False)
 class PermutationTest(ResultTable):
     "Statistics of pairs of systems, and the same with the inputs of one permuted."
@@ -123,19 +123,16 @@ class PermutationTest(ResultTable):
     def records(self):
         "Return one dict for each pair."
         names = ("first", "second", "statistic", "p", "p (Holm-corrected)")
-        columns = (
-            self.statistics.tolist(),
-            self.p_values.values(),
-            self.p_corrected.values(),
-        )
-        return [dict(zip(names, (*pair, *row))) for pair, *row in zip(self.pairs, *columns)]
+        p_values = zip(self.p_values.values(), self.p_corrected.values())
+        rows = zip(self.pairs, self.statistics.tolist(), p_values)
+        return [dict(zip(names, (*pair, z, *p))) for pair, z, p in rows]
 
     def title(self):
         "Describe what was done."
         done = f"{'all' if self.exact else 'random'} permutations of {self.n_inputs} inputs"
         return f"Permutation test of the alignment, {len(self.null)} {done}"
 
-# %% ../nbs/inside_similarity.ipynb #3e39c473
+# %% ../nbs/inside_similarity.ipynb #21b347f4
 def permutation_test(
     self,  # `Alignment` or `Alignments`
     n_permutations: int = 999,  # random permutations; all of them if there are no more
@@ -174,17 +171,16 @@ def permutation_test(
     n_inputs = f"{P} of {self.data.inputs.size}" if data is not self.data else f"{P}"
     return PermutationTest(pairs, statistics, null, exact, n_inputs)
 
-# %% ../nbs/inside_similarity.ipynb #e0e0e162
+# %% ../nbs/inside_similarity.ipynb #703c3c3f
 def mean_alignment(
     estimate: Estimate,  # over words of two letters
     pairs: list,  # pairs of names
 ):  # function of the moments
     "Return the function of moments that is the mean alignment of some pairs."
     places = {frozenset(word): k for k, word in enumerate(estimate.words)}
-    for x, y in pairs:
-        if frozenset((x, y)) not in places:
-            problem = f"the alignment of {x} and {y} was not estimated; leave out among="
-            raise ArgumentError("among", problem)
+    if not pairs or any(frozenset(pair) not in places for pair in pairs):
+        problem = f"subjects must be at least two of {', '.join(estimate.shapes)}"
+        raise ArgumentError("subjects", f"{problem} that were compared with each other")
 
     def mean(m):
         total = 0.0
@@ -196,7 +192,7 @@ def mean_alignment(
 
     return mean
 
-# %% ../nbs/inside_similarity.ipynb #a858b757
+# %% ../nbs/inside_similarity.ipynb #dab5a1ac
 ABOVE_ONE = (
     "Alignment above 1{}: the systems probably share features. Pass shared_features=True, "
     "or population= if all units were recorded."
@@ -222,7 +218,7 @@ class Alignment(Quantity):
         "Return whether the value is above one by more than two standard errors."
         return self.value - 2 * self.stderr > 1 + 1e-6
 
-# %% ../nbs/inside_similarity.ipynb #2e30356e
+# %% ../nbs/inside_similarity.ipynb #c1c9e88c
 def _of_pair(estimate, names):
     "Return the part of an estimate that is about two systems."
     others, replicates = {*estimate.shapes} - {*names}, {}
@@ -253,20 +249,11 @@ def make_alignment(estimate: Estimate, names: tuple, data: Data = None) -> Align
     made.notes.extend([ABOVE_ONE.format("")] * made.is_above_one())
     return made
 
-# %% ../nbs/inside_similarity.ipynb #c7f130ec
-def _subject_pairs(found, subjects):
-    "Return all pairs of at least two subjects."
-    known = not isinstance(subjects, str) and {*subjects} <= {*found.names}
-    if not known or len({*subjects}) < 2:
-        message = f"subjects must be at least two of {', '.join(found.names)}"
-        raise ArgumentError("subjects", message)
-    return [*itertools.combinations(subjects, 2)]
-
-
+# %% ../nbs/inside_similarity.ipynb #bba80f0c
 def subject_ceiling(self, subjects: list = None) -> Quantity:  # names; None: all
     "Return the mean alignment between subjects: how alike another subject would be."
     subjects = self.names if subjects is None else subjects
-    mean = mean_alignment(self.estimate, _subject_pairs(self, subjects))
+    mean = mean_alignment(self.estimate, [*itertools.combinations(subjects, 2)])
     return self.estimate.scaled.derive(mean, name=f"Ceiling of {', '.join(subjects)}")
 
 
@@ -274,12 +261,12 @@ def relative_to_ceiling(self, model: str, subjects: list = None) -> Quantity:
     "Return the mean alignment of a model with subjects (None: all others) over their own."
     others = [name for name in self.names if name != model]
     subjects = others if subjects is None else subjects
-    ceiling = mean_alignment(self.estimate, _subject_pairs(self, subjects))
+    ceiling = mean_alignment(self.estimate, [*itertools.combinations(subjects, 2)])
     near = mean_alignment(self.estimate, [(model, name) for name in subjects])
     name = f"{model} over the ceiling"
     return self.estimate.scaled.derive(lambda m: near(m) / ceiling(m), name=name)
 
-# %% ../nbs/inside_similarity.ipynb #55ac8277
+# %% ../nbs/inside_similarity.ipynb #268f6283
 def best_pair(
     self,  # `Alignments`
     of: str = None,  # only pairs with this system; None: all
@@ -311,7 +298,7 @@ def best_pair(
     known = dict(name=whole.name, remark=whole.remark, notes=[*whole.notes, note])
     return replace(whole, **vars(mean) | known)
 
-# %% ../nbs/inside_similarity.ipynb #032ddd08
+# %% ../nbs/inside_similarity.ipynb #e6bbcd39
 @dataclass(frozen=True, eq=False, repr=False)
 class Alignments(ResultTable):
     "The alignments of several systems, each pair with its error."
@@ -386,7 +373,7 @@ class Alignments(ResultTable):
         ax.grid(False)
         return ax
 
-# %% ../nbs/inside_similarity.ipynb #4b35bd61
+# %% ../nbs/inside_similarity.ipynb #58b5fe95
 WORD_OPTIONS = {*inspect.signature(estimate_words).parameters} - {"data", "words"}
 OPTIONS = {*inspect.signature(open_data).parameters} - {"given", "shared"} | WORD_OPTIONS
 OPTIONS |= {"shared_features"}
@@ -426,7 +413,7 @@ def alignments(
     estimate = estimate_words(data, words, **rest)
     return Alignments(estimate, data, () if among is None else tuple(map(tuple, among)))
 
-# %% ../nbs/inside_similarity.ipynb #675cd57a
+# %% ../nbs/inside_similarity.ipynb #9e3985d3
 def alignment(
     phi: ArrayLike | Recording,  # first system, (P, Q1) or repeats (T, P, Q1), NaN: missing
     psi: ArrayLike | Recording,  # second system on the same inputs, (P, Q2) or (T, P, Q2)
@@ -443,7 +430,7 @@ def alignment(
 
 cka = alignment  # the usual name
 
-# %% ../nbs/inside_similarity.ipynb #3d1f2321
+# %% ../nbs/inside_similarity.ipynb #1f03c2c5
 def ceiling(
     subjects: dict,  # name -> matrix or repeats, of the same inputs; of one its halves
     **options,  # of `alignments`
@@ -462,7 +449,7 @@ def ceiling(
     options |= {"shared_features": True, "trials": None}
     return alignments(halves, **options).ceiling()
 
-# %% ../nbs/inside_similarity.ipynb #31f9eae4
+# %% ../nbs/inside_similarity.ipynb #e253b74d
 def _square_root(K, name):
     "Return x, (P, Q), with x @ x.T = K for a Gram matrix K, or an error."
     K = check_numbers(K, name)

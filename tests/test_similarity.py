@@ -199,8 +199,7 @@ def test_population():
     assert whole.error_by_source.get("features of phi", 0.0) == 0
     both = alignment(phi, psi, population=40)
     same(both, alignment(phi, psi, population={"phi": 40, "psi": 40}))
-    assert "12 of 40 features" in str(both) and "20 of 40 features" in str(both)
-    assert "all 12 features" in str(whole)
+    assert "12 of 40 features" in str(both) and "all 12 features" in str(whole)
     one = alignment(phi, psi, population={"phi": "all"})
     assert whole.ratio < one.ratio < alignment(phi, psi).ratio
 
@@ -212,7 +211,6 @@ def test_expected_errors_and_sizes():
     floor = found.expected_stderr(Q=10**9)  # what more features alone can reach
     needed = found.sizes_needed(0.8 * floor)
     assert needed["features"] is None and min(needed["both"]) > 20
-    assert found.expected_stderr(10**9, 10**9) < 1e-3
     assert found.expected_stderr(*needed["both"]) <= 0.8 * floor
 
 
@@ -222,8 +220,7 @@ def test_missing_entries_and_unequal_trials():
     holes = [np.where(rng.random(x.shape) < 0.1, np.nan, x) for x in (phi + 3, psi)]
     whole, gappy = alignment(phi, psi), alignment(*holes)
     assert abs(gappy.value - whole.value) < 2 * gappy.stderr
-    assert gappy.permutation_test(199).p_value == 1 / 200
-    assert "% missing" in str(gappy)
+    assert gappy.permutation_test(199).p_value == 1 / 200 and "% missing" in str(gappy)
     noisy = phi + 0.1 * normal((3, 40, 15)), psi + 0.1 * normal((6, 40, 15), 1)
     found = alignment(*noisy, trials=True)
     assert found.estimate.shapes == {"phi": (3, 40, 15), "psi": (6, 40, 15)}
@@ -371,7 +368,7 @@ def test_two_families_are_a_rectangle():
     assert found.plot().get_xticks().size == 2 and "layer 0" in str(found)
     some = alignments(systems, among=(["layer 0"], ["area 0", "area 1"]))
     assert some.values.shape == (1, 2) and len(some.estimate.words) == 5
-    with pytest.raises(ValueError, match="area 0 and area 1 was not estimated"):
+    with pytest.raises(ValueError, match="compared with each other"):
         some.ceiling(["area 0", "area 1"])
 
 
