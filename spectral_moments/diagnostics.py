@@ -8,7 +8,7 @@ __all__ = ['N_COLUMNS', 'N_ENTRIES', 'N_ROWS', 'N_NAMED', 'NEAR', 'CHANCE', 'MIN
            'MIN_SOURCE', 'BEYOND_RANGE', 'MIN_UNCERTAIN', 'MAX_DRAWS', 'FEW_FEATURES', 'ALIKE', 'find_copies',
            'find_duplicates', 'find_near_duplicates', 'check_data', 'influential_units', 'collect_notes']
 
-# %% ../nbs/inside_notes.ipynb #08ac7498
+# %% ../nbs/inside_notes.ipynb #74d694a6
 import itertools
 import math
 
@@ -18,7 +18,7 @@ from scipy.special import bdtrc
 from . import errors
 from .engine.arrays import to_numpy
 
-# %% ../nbs/inside_notes.ipynb #b23ea9cc
+# %% ../nbs/inside_notes.ipynb #df4593c6
 N_COLUMNS = 512  # columns that are looked at
 N_ENTRIES, N_ROWS = 2**22, 2**16  # entries and rows up to which all rows are looked at
 N_NAMED = 5  # rows or columns that a note names
@@ -30,14 +30,14 @@ def _name(numbers):
     return ", ".join(names)
 
 
-def _sample(size):
+def _sample(size, most=N_COLUMNS):
     "Draw the numbers of some rows or columns, in their order."
     rng = np.random.default_rng(0)
-    return np.sort(rng.choice(size, min(size, N_COLUMNS), replace=False))
+    return np.sort(rng.choice(size, min(size, most), replace=False))
 
 
 def _mean_of_trials(trials):  # (T, P, Q) -> (P, Q), (P, Q)
-    "Average over repeats, 0 where there is no entry, and tell where there is one."
+    "Average over repeats, 0 where there is no entry, and find where there is one."
     known = ~np.isnan(trials)
     count = known.sum(axis=0)
     return np.where(known, trials, 0).sum(axis=0) / np.maximum(count, 1), count > 0
@@ -47,7 +47,7 @@ def _without_mean(x, known):
     "Subtract the mean of each column, 0 where there is no entry."
     return np.where(known, x - x.sum(axis=0) / np.maximum(known.sum(axis=0), 1), 0.0)
 
-# %% ../nbs/inside_notes.ipynb #873dfecb
+# %% ../nbs/inside_notes.ipynb #b64a02dc
 NEAR = 0.1  # distance to a near duplicate, over that to the next row
 CHANCE = 1e-3  # probability of so many near duplicates
 
@@ -88,7 +88,7 @@ def find_near_duplicates(x: np.ndarray):  # (rows, columns) -> numbers of rows
     chance = bdtrc(near.sum() // 2 - 1, candidates // 2, 1 / 3)  # two to a pair
     return unequal[near] if chance < CHANCE else unequal[:0]
 
-# %% ../nbs/inside_notes.ipynb #3c8d255e
+# %% ../nbs/inside_notes.ipynb #3f75d6e2
 def _duplicate_note(x, known, numbers, what, option):
     "Note rows, or transposed columns, that were measured twice."
     full = np.flatnonzero(known.any(axis=1))
@@ -96,7 +96,7 @@ def _duplicate_note(x, known, numbers, what, option):
         return []
     copies, kind = full[find_duplicates(x[full])], "duplicates"
     if not len(copies):
-        some = full[_sample(len(full))]
+        some = full[_sample(len(full), N_COLUMNS // 2)]
         copies, kind = some[find_near_duplicates(x[some])], "nearly duplicates"
     if not len(copies):
         return []
@@ -123,7 +123,7 @@ def _consecutive_note(x, what, option, example):
         f"them the same label in {option}=; otherwise the errors are too small."
     ]
 
-# %% ../nbs/inside_notes.ipynb #6e83bb31
+# %% ../nbs/inside_notes.ipynb #22a6684c
 MAX_GAIN = 1.25  # largest trial over the smallest
 OFFSET_SHARE = 0.8  # of the variance that is one common offset per row
 MEAN_SHARE = 1 / 3  # of m(1) that is the mean response
@@ -174,7 +174,7 @@ def _level_notes(x, known, center):
         notes.append(f"The mean response is {share:.0%} of m(1); center=True removes it.")
     return notes
 
-# %% ../nbs/inside_notes.ipynb #29407e60
+# %% ../nbs/inside_notes.ipynb #ecdb3f4b
 def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[str]:
     "Check one `NamedMatrix` of the data; return notes."
     T, P, Q = matrix.shape
@@ -217,7 +217,7 @@ def _is_count(x, exponent):
     whole = x.min() == 0 and (x == np.rint(x)).all()
     return bool(whole and x.max() > 1 and x.mean() < MAX_COUNT)
 
-# %% ../nbs/inside_notes.ipynb #41ddf963
+# %% ../nbs/inside_notes.ipynb #17b5fa2c
 MAX_SHARE = 0.65  # of the variance due to inputs or features that a single unit causes
 MIN_UNITS = 8  # units from which one of them is too many
 MIN_NAMED_SHARE = 0.1  # of the variance that a unit causes that is named
@@ -267,7 +267,7 @@ def _unit_notes(data, estimate):
         notes += influential_units(some, what) if concern.any() else []
     return notes
 
-# %% ../nbs/inside_notes.ipynb #a2e66865
+# %% ../nbs/inside_notes.ipynb #7c83091b
 BEYOND_RANGE = "beyond the range of doubles: divide phi by a constant."
 
 
@@ -296,7 +296,7 @@ def _lost_notes(labels, estimate, rounding):
         }
     )
 
-# %% ../nbs/inside_notes.ipynb #e8ea3fd4
+# %% ../nbs/inside_notes.ipynb #2bfed555
 MIN_UNCERTAIN = 0.5  # standard error over the moment, of a moment that is named
 
 
@@ -333,7 +333,7 @@ def _uncertain_notes(labels, estimate, data):
         notes.append(f"{', '.join(large)} are uncertain ({size}): do not interpret them.")
     return notes
 
-# %% ../nbs/inside_notes.ipynb #f03b61e6
+# %% ../nbs/inside_notes.ipynb #ef289b89
 MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
 FEW_FEATURES = 64  # features that may be all there are
 
@@ -359,7 +359,7 @@ def _draw_notes(labels, estimate):
     size = f"{np.nanmax(share):.0%} of the error"
     return [f"{', '.join(many)}: random draws are up to {size}; raise n_permutations."]
 
-# %% ../nbs/inside_notes.ipynb #be16437f
+# %% ../nbs/inside_notes.ipynb #7b81e6ba
 ALIKE = 0.25  # squared correlation of columns, beyond that of others
 
 
@@ -382,7 +382,7 @@ def _shared_notes(data):
             notes.append(f"{alike} {remedy}")
     return notes
 
-# %% ../nbs/inside_notes.ipynb #a303b467
+# %% ../nbs/inside_notes.ipynb #b5aabd05
 def collect_notes(
     data,  # `engine.data.Data`
     estimate,  # `Estimate`

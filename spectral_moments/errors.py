@@ -8,7 +8,7 @@ __all__ = ['NORMAL_SOURCES', 'MIN_DEGREES', 'LOG_SCALE', 'MAX_RELATIVE_ERROR', '
            'normal_replicates', 'ErrorDistribution', 'error_distribution', 'quantiles', 'moment_intervals',
            'largest_share', 'effective_units', 'usable', 'is_positive', 'Scale', 'evaluate', 'Jackknifed', 'jackknife']
 
-# %% ../nbs/inside_errors.ipynb #6995051c
+# %% ../nbs/inside_errors.ipynb #29431c1d
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-# %% ../nbs/inside_errors.ipynb #0e1def40
+# %% ../nbs/inside_errors.ipynb #c3a27643
 class Replicates(NamedTuple):
     "Leave-one-out deviations of one source of error."
 
@@ -36,7 +36,7 @@ class Replicates(NamedTuple):
             return np.shape(self.deviations)[-1]
         return float(np.sum(self.multiplicity))
 
-# %% ../nbs/inside_errors.ipynb #f24a6458
+# %% ../nbs/inside_errors.ipynb #fccda1ce
 def influence(replicates: Replicates):  # (words, units); NaN where unknown
     "Scale deviations so that their products add up to the covariance of the words."
     deviations = np.atleast_2d(replicates.deviations)
@@ -62,7 +62,7 @@ def total_error(replicates: dict):  # (words,)
     "Compute the standard error due to all sources (name -> `Replicates`)."
     return np.hypot.reduce([standard_error(source) for source in replicates.values()])
 
-# %% ../nbs/inside_errors.ipynb #b4c3319b
+# %% ../nbs/inside_errors.ipynb #47963fe5
 def covariance(replicates: dict):  # (words, words); infinite where unknown
     "Compute the covariance of the estimates of all words."
     exponent = np.frexp(total_error(replicates))[1][:, None]
@@ -87,7 +87,7 @@ def normal_replicates(matrix: np.ndarray) -> Replicates:  # covariance (words, w
     deviations = np.concatenate([root, -root], axis=1)
     return Replicates(np.where(unknown[:, None], np.nan, deviations))
 
-# %% ../nbs/inside_errors.ipynb #60a905e9
+# %% ../nbs/inside_errors.ipynb #46010569
 NORMAL_SOURCES = ("draws", "given")  # normal errors of a known covariance
 MIN_DEGREES = 3  # degrees of freedom, unless there are fewer units
 
@@ -129,7 +129,7 @@ def error_distribution(replicates: dict) -> ErrorDistribution:
         acceleration = np.where(known, third / (6 * variance**1.5), 0.0)
     return ErrorDistribution(error, acceleration, np.where(known, degrees, np.inf))
 
-# %% ../nbs/inside_errors.ipynb #37225eb2
+# %% ../nbs/inside_errors.ipynb #1e5e69d9
 def quantiles(
     tail: float,  # probability outside the interval, 0.05 for 95%
     acceleration=0.0,
@@ -140,7 +140,7 @@ def quantiles(
     down = t / np.maximum(1 + acceleration * t, 1 / 3)
     return down, t / np.maximum(1 - acceleration * t, 1 / 3)
 
-# %% ../nbs/inside_errors.ipynb #c4c72ed0
+# %% ../nbs/inside_errors.ipynb #66b22535
 LOG_SCALE = 1.5  # largest relative error on the scale of the logarithm
 
 
@@ -160,7 +160,7 @@ def moment_intervals(
         low = np.where(r < 1, m * np.sign(base) * abs(base) ** n, m - down * s)
         return low, m + s * np.expm1(rho * up) / rho
 
-# %% ../nbs/inside_errors.ipynb #a32d1a9a
+# %% ../nbs/inside_errors.ipynb #83f770e7
 MAX_RELATIVE_ERROR = 1 / 3  # standard error over the moment, of a certain order
 MAX_UNIT_SHARE = 1 / 4  # of the variance that one unit may cause, of a certain order
 MIN_POSITIVE = 2.0  # standard errors above zero, of a moment that is there
@@ -199,7 +199,7 @@ def is_positive(value: float, stderr: float) -> bool:
     "Decide whether a moment is above zero by two standard errors, if these are known."
     return bool(value > 0 and not MIN_POSITIVE * stderr >= value)
 
-# %% ../nbs/inside_errors.ipynb #fa3dbd4d
+# %% ../nbs/inside_errors.ipynb #9d2d8435
 class Scale(NamedTuple):
     "A power or, if it is 0, the logarithm of (value - offset) / factor."
 
@@ -230,7 +230,7 @@ class Scale(NamedTuple):
 
 SCALES = dict(identity=Scale(1.0), root=Scale(0.5), log=Scale(0.0), reciprocal=Scale(-1.0))
 
-# %% ../nbs/inside_errors.ipynb #13dd688a
+# %% ../nbs/inside_errors.ipynb #ced7fb31
 def evaluate(f: Callable, moments: np.ndarray):  # (words, units) -> (units,)
     "Evaluate a function of moments at each unit, at once if it takes arrays."
     with np.errstate(all="ignore"):
@@ -258,7 +258,7 @@ def _gradient(transformed: Callable, values, replicates):  # (words,)
     up = transformed(values[:, None] + np.diag(step))
     return (up - transformed(values[:, None] - np.diag(step))) / (2 * step)
 
-# %% ../nbs/inside_errors.ipynb #da5032eb
+# %% ../nbs/inside_errors.ipynb #288eed66
 class Jackknifed(NamedTuple):
     "A function of moments on its scale, with its replicates there."
 

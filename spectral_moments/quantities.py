@@ -6,7 +6,7 @@
 __all__ = ['EstimateWarning', 'warn_all', 'finite_or_none', 'plus_minus', 'text_table', 'ResultTable', 'join_replicates',
            'rename_replicates', 'Sampled', 'expected_stderr', 'sizes_needed', 'Quantity']
 
-# %% ../nbs/inside_quantities.ipynb #827c90e1
+# %% ../nbs/inside_quantities.ipynb #35119a19
 import bisect
 import math
 import operator
@@ -24,7 +24,7 @@ from . import errors
 from .checks import check_count, check_level, printable
 from .errors import SCALES, ErrorDistribution, Scale
 
-# %% ../nbs/inside_quantities.ipynb #dd09ae96
+# %% ../nbs/inside_quantities.ipynb #bf7a515f
 class EstimateWarning(UserWarning):
     "Warn of an estimate that should not be trusted without a second look."
 
@@ -53,7 +53,7 @@ def text_table(rows) -> list:
     lines = ("  ".join(x.rjust(w) for x, w in zip(row, widths)) for row in rows)
     return [line.rstrip() for line in lines]
 
-# %% ../nbs/inside_quantities.ipynb #38de981f
+# %% ../nbs/inside_quantities.ipynb #7602baea
 class ResultTable:
     "Print rows of a result with its notes; give them as JSON or as a data frame."
 
@@ -100,7 +100,7 @@ class ResultTable:
 
         return pandas.DataFrame(self.records())
 
-# %% ../nbs/inside_quantities.ipynb #c100937f
+# %% ../nbs/inside_quantities.ipynb #058ac8a1
 def join_replicates(quantities, factors) -> dict:
     "Add replicates of quantities times factors; the same key is added unit by unit."
     total = {}
@@ -121,9 +121,9 @@ def rename_replicates(quantity, renamed: Callable):
 
 def _difference(one, other, scale=SCALES["identity"], sign=-1):
     "Subtract (or add) two quantities on a scale; units that both share are paired."
-    slopes = [q.scale.derivative(q.transformed) for q in (one, other)]
+    derivatives = [q.scale.derivative(q.transformed) for q in (one, other)]
     at = [float(scale.to(q.value)) for q in (one, other)]
-    factors = [slope / scale.derivative(x) for slope, x in zip(slopes, at)]
+    factors = [derivative / scale.derivative(x) for derivative, x in zip(derivatives, at)]
     return Quantity(
         at[0] + sign * at[1],
         join_replicates((one, other), (factors[0], sign * factors[1])),
@@ -148,13 +148,13 @@ def _difference_ends(quantity, tail):  # (low, high)
     if np.isnan(at).any():  # only bounds are known
         return scale.back(low[0] - high[1]), scale.back(high[0] - low[1])
     factors = 1 / scale.derivative(at)
-    apart = math.hypot(one.stderr * factors[0], other.stderr * factors[1])
-    paired = quantity.error / apart if 0 < apart < math.inf else 1.0
+    unpaired = math.hypot(one.stderr * factors[0], other.stderr * factors[1])
+    paired = quantity.error / unpaired if 0 < unpaired < math.inf else 1.0
     down = paired * math.hypot(at[0] - low[0], high[1] - at[1])
     up = paired * math.hypot(high[0] - at[0], at[1] - low[1])
     return tuple(scale.back([at[0] - at[1] - down, at[0] - at[1] + up]).tolist())
 
-# %% ../nbs/inside_quantities.ipynb #7dc4675e
+# %% ../nbs/inside_quantities.ipynb #01f8cacc
 def _scale_ends(quantity, tail):  # (low, high)
     "Compute the interval of a quantity on its scale, and transform it back."
     at, (error, acceleration, degrees) = quantity.transformed, quantity.distribution
@@ -204,7 +204,7 @@ def _number_text(quantity) -> str:
     ends = "or more" if math.isinf(high) else f"to {high:{style}}"
     return f"{text}, 95% CI {low:{style}} {ends}"
 
-# %% ../nbs/inside_quantities.ipynb #94886bc5
+# %% ../nbs/inside_quantities.ipynb #9433cff1
 class Sampled(NamedTuple):
     "What was sampled of a kind of unit, for forecasts of the error."
 
@@ -232,9 +232,9 @@ def expected_stderr(
     Q: int = None,  # number of features, likewise
 ) -> float:
     "Predict the standard error that a matrix of another size would have."
-    variance, slope = 0.0, self.scale.derivative(self.transformed)
+    variance, derivative = 0.0, self.scale.derivative(self.transformed)
     for key, source in self.replicates.items():
-        part = float(slope * errors.standard_error(source)[0]) ** 2
+        part = float(derivative * errors.standard_error(source)[0]) ** 2
         if key in self.sampled and part:
             name, size = ("P", P) if key[-1] == "inputs" else ("Q", Q)
             size = self.sampled[key].size if size is None else check_count(size, name)
@@ -261,7 +261,7 @@ def sizes_needed(
         needed[more] = sizes[first] if first < len(sizes) else None
     return needed
 
-# %% ../nbs/inside_quantities.ipynb #8fd8c4c1
+# %% ../nbs/inside_quantities.ipynb #c3b75b73
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantity(ResultTable):
     "A number made of moments, with its error."
@@ -309,9 +309,9 @@ class Quantity(ResultTable):
     @property
     def error_by_source(self):
         "Standard errors of the value that are due to each kind of unit: kind -> number."
-        slope, total = abs(self.scale.derivative(self.transformed)), {}
+        derivative, total = abs(self.scale.derivative(self.transformed)), {}
         for key, source in self.replicates.items():
-            error = float(slope * errors.standard_error(source)[0])
+            error = float(derivative * errors.standard_error(source)[0])
             total[key[-1]] = math.hypot(total.get(key[-1], 0.0), error)
         return total
 
@@ -329,7 +329,7 @@ class Quantity(ResultTable):
         "Compute the two-sided p-value: one minus the level of the interval up to `null`."
         return _p_value(self, null)
 
-# %% ../nbs/inside_quantities.ipynb #45f71d43
+# %% ../nbs/inside_quantities.ipynb #e1ee4f1f
 def _records(self):
     "Return one row."
     names = ("name", "value", "stderr", "low95", "high95", "uncorrected")
@@ -359,12 +359,12 @@ def _format(self, spec):
 Quantity.records, Quantity.to_dict = _records, _to_dict
 Quantity.__str__, Quantity.__format__ = _text, _format
 
-# %% ../nbs/inside_quantities.ipynb #d26aed44
+# %% ../nbs/inside_quantities.ipynb #7666365b
 def _affine(quantity, factor, offset):
     "Multiply a quantity by a number and add another."
     if quantity.terms:  # to first order
-        slope = quantity.scale.derivative(quantity.transformed)
-        replicates = join_replicates([quantity], [slope])
+        derivative = quantity.scale.derivative(quantity.transformed)
+        replicates = join_replicates([quantity], [derivative])
         at = quantity.value
         quantity = replace(quantity, transformed=at, replicates=replicates, terms=())
         quantity = replace(quantity, scale=SCALES["identity"])
@@ -396,7 +396,7 @@ def _comparison(operation):
     plain = lambda one, other: operation(one.value, float(other))
     return _operator(operation, plain, plain)
 
-# %% ../nbs/inside_quantities.ipynb #286a3dd0
+# %% ../nbs/inside_quantities.ipynb #4b602578
 def _add(one, other):
     "Add two quantities."
     return one - -other

@@ -7,7 +7,7 @@ __all__ = ['SCHEMA', 'power_words', 'derive', 'dimension', 'moments_stderr', 'pl
            'methods_sentence', 'certain_words', 'moment_intervals', 'pick_word', 'Estimate', 'make_estimate',
            'from_moments', 'new_axes', 'rank_axes', 'holm', 'Comparison', 'compare']
 
-# %% ../nbs/inside_results.ipynb #2c09b73f
+# %% ../nbs/inside_results.ipynb #e694dda6
 import itertools
 import math
 import uuid
@@ -25,7 +25,7 @@ from .quantities import EstimateWarning, warn_all  # noqa: F401
 from .quantities import Quantity, ResultTable, Sampled
 from .quantities import finite_or_none, rename_replicates
 
-# %% ../nbs/inside_results.ipynb #83390ed3
+# %% ../nbs/inside_results.ipynb #b087b5d5
 SCHEMA = 4  # of `Estimate.to_dict`
 
 
@@ -71,7 +71,7 @@ def derive(
     uncorrected = float(scale.back(found.uncorrected))
     return Quantity(found.transformed, replicates, scale, uncorrected, **fields)
 
-# %% ../nbs/inside_results.ipynb #1714e3d5
+# %% ../nbs/inside_results.ipynb #5418499e
 def dimension(
     self,
     order: int = 2,  # of the Renyi entropy; 2 is the participation ratio
@@ -123,7 +123,7 @@ def _single_trial(estimate, system):
         "Single trial: measurement noise inflates the dimension; pass repeats to remove it."
     )
 
-# %% ../nbs/inside_results.ipynb #1d8e1b91
+# %% ../nbs/inside_results.ipynb #4d769b3d
 def moments_stderr(
     self,
     P: int = None,  # number of inputs; None: as many as now
@@ -157,7 +157,7 @@ def plot_moments(
     ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     return ax
 
-# %% ../nbs/inside_results.ipynb #4d8f05d6
+# %% ../nbs/inside_results.ipynb #7277a564
 def describe_data(estimate) -> str:
     "Describe what was measured: 100 inputs x 200 features, mean removed, ..."
     settings, sizes, features = estimate.settings, [], []
@@ -190,7 +190,7 @@ def describe_settings(estimate) -> str:
     used = [text for key, text in used.items() if settings.get(key) is not None]
     return "\n".join([*lines, ", ".join(used)])
 
-# %% ../nbs/inside_results.ipynb #a11378e0
+# %% ../nbs/inside_results.ipynb #37c3391e
 def methods_sentence(self) -> str:
     "Describe what was done and found, for the methods section of a paper."
     last = dict(zip(self.methods, self.orders))
@@ -208,7 +208,7 @@ def methods_sentence(self) -> str:
         text += f" The dimension (participation ratio, m(1)^2/m(2)) is {self.dimension()}."
     return text
 
-# %% ../nbs/inside_results.ipynb #52d07b0e
+# %% ../nbs/inside_results.ipynb #b40c5267
 def certain_words(self):
     "Which words are certain: see `errors.usable`; boolean array."
     certain = np.zeros(len(self.words), dtype=bool)
@@ -238,7 +238,7 @@ def pick_word(self, word):
             return self.derive(pick, name=name, order=len(own), moment=len(own))
     raise KeyError(word)
 
-# %% ../nbs/inside_results.ipynb #fb2474b3
+# %% ../nbs/inside_results.ipynb #4b8f6264
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(ResultTable):
     "Spectral moments with their errors."
@@ -298,7 +298,7 @@ class Estimate(ResultTable):
         "Covariance (words, words) of the moments; None if no errors were computed."
         return errors.covariance(self.replicates) if self.replicates else None
 
-# %% ../nbs/inside_results.ipynb #117ab2f7
+# %% ../nbs/inside_results.ipynb #69816be4
 def _title(self):
     "Describe the data, and the dimension if it was estimated."
     if len(self.shapes) > 1 or len(self.values) < 2:
@@ -357,7 +357,7 @@ def _to_dict(self):
 Estimate.title, Estimate.summary, Estimate.records = _title, describe_settings, _records
 Estimate._rows, Estimate.to_frame, Estimate.to_dict = _table_rows, _to_frame, _to_dict
 
-# %% ../nbs/inside_results.ipynb #e14bd907
+# %% ../nbs/inside_results.ipynb #4b8761b3
 def _rescale(x, exponents):  # same shape as x; NaN beyond the range of doubles
     "Multiply rows of an array by powers of two."
     x = np.asarray(x, dtype=float)
@@ -388,7 +388,7 @@ def _complete_settings(data, settings):
         "version": __version__,
     }
 
-# %% ../nbs/inside_results.ipynb #535f1bad
+# %% ../nbs/inside_results.ipynb #2b2a97c6
 def make_estimate(
     moments,  # `engine.average.Moments` of the matrices divided by powers of two
     data,  # `engine.data.Data`
@@ -438,7 +438,7 @@ def from_moments(
     words = power_words(len(values))
     return Estimate(values, replicates, words, {"phi": shape}, ["given"] * len(values))
 
-# %% ../nbs/inside_results.ipynb #3e6f852c
+# %% ../nbs/inside_results.ipynb #31b92a02
 def new_axes():
     "Make matplotlib axes, or raise an error that says how to get matplotlib."
     try:
@@ -458,7 +458,7 @@ def rank_axes(ax, values, band=None, **style):
     ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
     return ax
 
-# %% ../nbs/inside_results.ipynb #7c9ab776
+# %% ../nbs/inside_results.ipynb #e0f10e47
 def holm(p) -> np.ndarray:
     "Correct p-values for several tests by Holm's rule; NaN where there is none."
     p = np.asarray(p, dtype=float)
@@ -505,7 +505,7 @@ def _check_paired(quantities, paired):
         problem = f"paired = {paired!r}: the estimates must have the same number of "
         raise ArgumentError("paired", f"{problem}{paired}, with errors; found {sizes}")
 
-# %% ../nbs/inside_results.ipynb #6910e0ee
+# %% ../nbs/inside_results.ipynb #73c40b9c
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(ResultTable):
     "Differences and ratios of all pairs of several estimates."
@@ -559,7 +559,7 @@ class Comparison(ResultTable):
         ax.legend()
         return ax
 
-# %% ../nbs/inside_results.ipynb #a60550f7
+# %% ../nbs/inside_results.ipynb #ef2c31ab
 def compare(
     estimates: dict,  # name -> `Estimate`, `Quantity` or matrix
     of: str | Callable = "dimension",  # or "moments", or a function estimate -> `Quantity`
