@@ -12,7 +12,7 @@ from conftest import cycle_mean
 import spectral_moments as sm
 from spectral_moments.engine import methods
 from spectral_moments.engine.data import open_data
-from spectral_moments.errors import standard_error
+from spectral_moments.errors import Replicates, standard_error
 from spectral_moments.estimation import estimate_words
 
 #: option -> what it excludes (besides itself)
@@ -34,9 +34,6 @@ PAIRS = [
     for pair in itertools.combinations(OPTIONS, 2)
     if pair[1] not in OPTIONS[pair[0]] and pair[0] not in OPTIONS[pair[1]]
 ]
-EQUAL = np.array([3, 0, 0, 5, 1, 4, 2, 1, 6, 2, 3, 4, 5, 6])  # scattered over the rows
-UNEQUAL = np.array([0, 1, 1, 2, 3, 3, 4, 3, 5, 6, 2, 6])
-COLUMNS = np.array([0, 1, 0, 2, 3])
 SPLITS = {1: [((0,), (0,))], 2: [((0,), (1,))]}
 SPLITS[3] = [((t,), tuple({0, 1, 2} - {t})) for t in range(3)]
 
@@ -44,29 +41,32 @@ SPLITS[3] = [((t,), tuple({0, 1, 2} - {t})) for t in range(3)]
 class Case:
     "Data of some options, as the library takes them and as the definition does."
 
-    def __init__(self, options):
+    def __init__(self, options, units=7, width=4):
         self.on = on = set(options)
-        self.groups = None
-        if on & {"groups", "equal groups"}:
-            self.groups = UNEQUAL if "groups" in on else EQUAL
+        rng = np.random.default_rng(len(" ".join(options)))
+        self.groups, sizes = None, np.resize([2, 1, 3, 1], units)
+        if on & {"groups", "equal groups"}:  # scattered over the rows
+            sizes = sizes if "groups" in on else 2
+            self.groups = rng.permutation(np.repeat(np.arange(units), sizes))
         self.center, self.noisy = "center" in on, "poisson" in on
-        P = 7 if self.groups is None else len(self.groups)
+        P = units if self.groups is None else len(self.groups)
         T = 2 if "two repeats" in on else 3 if "three repeats" in on else 1
         names = "ab" if "two systems" in on else ("phi",)
-        rng = np.random.default_rng(len(" ".join(options)))
         self.trials, self.columns, self.population = {}, {}, {}
         for s in names:
-            Q = 5 if "column groups" in on and s != "b" else 4
+            grouped = "column groups" in on and s != "b"
+            Q = width + grouped
             x = rng.normal(size=(P, 2)) @ rng.normal(size=(2, Q)) + 0.5
             x = x + 0.3 * rng.normal(size=(T, P, Q))
-            x = rng.poisson(np.exp(np.clip(x, -1, 1))).astype(float) if self.noisy else x
+            if self.noisy:
+                x = rng.poisson(np.exp(np.clip(x, -1, 1))).astype(float)
             if "missing" in on:
                 x[0].flat[rng.choice(P * Q, 3, replace=False)] = np.nan
             self.trials[s] = x
-            if Q == 5:
-                self.columns[s] = COLUMNS
+            if grouped:
+                self.columns[s] = np.insert(np.arange(width), 2, 0)
             if on & {"population", "all features"} and s != "b":
-                self.population[s] = 9 if "population" in on else Q
+                self.population[s] = 2 * Q + 1 if "population" in on else Q
         self.words = [(s,) * n for s in names for n in (1, 2, 3)]
         if len(names) == 2:
             self.words += [tuple("ab"), tuple("aab")]
@@ -146,13 +146,13 @@ def definition(options):
 # --- ways in ------------------------------------------------------------------------------
 
 
-def by_array(case, prepare=lambda x, s: x):
+def by_array(case, prepare=lambda x, s: x, **options):
     "Arrays in memory, or what `prepare` makes of them."
     arrays = {s: x if len(x) > 1 else x[0] for s, x in case.trials.items()}
     arrays = {s: prepare(x, s) for s, x in arrays.items()}
     if len(arrays) == 2:
-        return estimate_words(open_data(arrays, **case.known), case.words)
-    return sm.estimate(arrays["phi"], len(case.words), **case.known)
+        return estimate_words(open_data(arrays, **case.known), case.words, **options)
+    return sm.estimate(arrays["phi"], len(case.words), **case.known, **options)
 
 
 def by_stream(case):
@@ -256,3 +256,38 @@ def test_errors_are_those_of_deletions(options, way, request):
         if way == "stream":  # units come in another order
             known, changes = (x[:, np.argsort(x[0])] for x in (known, changes))
         np.testing.assert_allclose(known, changes, rtol=1e-8, atol=1e-10)
+
+
+@pytest.mark.parametrize("way", ["memory", "tall"])
+@pytest.mark.parametrize("options", CASES, ids=" x ".join)
+def test_errors_of_many_units_are_near_those_of_deletions(options, way, request):
+    "Centred means, finite populations and gaps: to first order in one over the units."
+    case = Case(options, units=40, width=30)
+    case.words = [word for word in case.words if len(word) < 3]
+    found = answer(way, case, request)
+    less = lambda case: by_array(case, stderr=False).values
+    for kind, changes in without_each(case, less).items():
+        system = kind.removeprefix("features of ").replace("features", "phi")
+        factor = 1.0
+        if system in case.population:
+            factor = np.sqrt(1 - case.trials[system].shape[2] / case.population[system])
+        literal = factor * standard_error(Replicates(changes))
+        known = found.error_by_source[kind]
+        np.testing.assert_allclose(
+            known, literal, rtol=0.1 if way == "tall" else 0.06, atol=1e-12
+        )
+
+
+@pytest.mark.parametrize(("units", "most"), [(10, 0.3), (40, 0.06)])
+@pytest.mark.parametrize("seed", range(3))
+def test_errors_of_few_groups(units, most, seed):
+    "Also where one group is large."
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(np.arange(units), [12, *rng.integers(1, 4, units - 1)])
+    x = rng.normal(size=(units, 3))[groups] + 0.5 * rng.normal(size=(len(groups), 3))
+    x = x @ rng.normal(size=(3, 20)) + 1
+    values = lambda keep: sm.estimate(x[keep], 3, groups=groups[keep], stderr=False).values
+    changes = [values(groups != g) for g in range(units)] - values(groups >= 0)
+    literal = standard_error(Replicates(changes.T))
+    found = sm.estimate(x, 3, groups=groups).error_by_source["inputs"]
+    np.testing.assert_allclose(found, literal, rtol=most)
