@@ -8,7 +8,7 @@ __all__ = ['N_TESTED_ROWS', 'N_HALVED_ROWS', 'ABOVE_ONE', 'SINGLE_TRIAL', 'WORD_
            'relative_to_ceiling', 'best_pair', 'Alignments', 'alignments', 'alignment', 'ceiling',
            'alignment_from_kernels']
 
-# %% ../nbs/inside_similarity.ipynb #b14546bc
+# %% ../nbs/inside_similarity.ipynb #f94d5ad5
 import inspect
 import itertools
 import math
@@ -28,7 +28,7 @@ from .quantities import Quantity, ResultTable, plus_minus
 from .quantities import rename_replicates
 from .results import Estimate, describe_data, new_axes
 
-# %% ../nbs/inside_similarity.ipynb #6dbce506
+# %% ../nbs/inside_similarity.ipynb #3c356a7e
 N_TESTED_ROWS = 2**11  # inputs of a permutation test
 N_HALVED_ROWS = 2**14  # inputs that are cut into two halves
 
@@ -61,7 +61,7 @@ def _products(matrix, groups):
         products.append(left @ sides[1].T * (groups[:, None] != groups))
     return np.array(products)
 
-# %% ../nbs/inside_similarity.ipynb #5e34fa75
+# %% ../nbs/inside_similarity.ipynb #0a4c2568
 def _exchangeable(groups):
     "Return arrays (groups, inputs of each): the rows of groups of the same size."
     by_size = {}
@@ -85,7 +85,7 @@ def _permutations(classes, P, count, rng, exact):
             permutation[rows] = rows[list(order)]
         yield permutation
 
-# %% ../nbs/inside_similarity.ipynb #0f36f0c6
+# %% ../nbs/inside_similarity.ipynb #06faa6bb
 @dataclass(frozen=True, eq=False, repr=False)
 class PermutationTest(ResultTable):
     "Statistics of pairs of systems, and the same with the inputs of one permuted."
@@ -132,7 +132,7 @@ class PermutationTest(ResultTable):
         done = f"{'all' if self.exact else 'random'} permutations of {self.n_inputs} inputs"
         return f"Permutation test of the alignment, {len(self.null)} {done}"
 
-# %% ../nbs/inside_similarity.ipynb #21b347f4
+# %% ../nbs/inside_similarity.ipynb #eced24cf
 def permutation_test(
     self,  # `Alignment` or `Alignments`
     n_permutations: int = 999,  # random permutations; all of them if there are no more
@@ -171,7 +171,7 @@ def permutation_test(
     n_inputs = f"{P} of {self.data.inputs.size}" if data is not self.data else f"{P}"
     return PermutationTest(pairs, statistics, null, exact, n_inputs)
 
-# %% ../nbs/inside_similarity.ipynb #703c3c3f
+# %% ../nbs/inside_similarity.ipynb #88ada149
 def mean_alignment(
     estimate: Estimate,  # over words of two letters
     pairs: list,  # pairs of names
@@ -192,7 +192,7 @@ def mean_alignment(
 
     return mean
 
-# %% ../nbs/inside_similarity.ipynb #dab5a1ac
+# %% ../nbs/inside_similarity.ipynb #92d05c32
 ABOVE_ONE = (
     "Alignment above 1{}: the systems probably share features. Pass shared_features=True, "
     "or population= if all units were recorded."
@@ -218,7 +218,7 @@ class Alignment(Quantity):
         "Return whether the value is above one by more than two standard errors."
         return self.value - 2 * self.stderr > 1 + 1e-6
 
-# %% ../nbs/inside_similarity.ipynb #c1c9e88c
+# %% ../nbs/inside_similarity.ipynb #26d793fa
 def _of_pair(estimate, names):
     "Return the part of an estimate that is about two systems."
     others, replicates = {*estimate.shapes} - {*names}, {}
@@ -249,7 +249,7 @@ def make_alignment(estimate: Estimate, names: tuple, data: Data = None) -> Align
     made.notes.extend([ABOVE_ONE.format("")] * made.is_above_one())
     return made
 
-# %% ../nbs/inside_similarity.ipynb #bba80f0c
+# %% ../nbs/inside_similarity.ipynb #560ac0f2
 def subject_ceiling(self, subjects: list = None) -> Quantity:  # names; None: all
     "Return the mean alignment between subjects: how alike another subject would be."
     subjects = self.names if subjects is None else subjects
@@ -266,7 +266,7 @@ def relative_to_ceiling(self, model: str, subjects: list = None) -> Quantity:
     name = f"{model} over the ceiling"
     return self.estimate.scaled.derive(lambda m: near(m) / ceiling(m), name=name)
 
-# %% ../nbs/inside_similarity.ipynb #268f6283
+# %% ../nbs/inside_similarity.ipynb #b5a370cd
 def best_pair(
     self,  # `Alignments`
     of: str = None,  # only pairs with this system; None: all
@@ -298,7 +298,7 @@ def best_pair(
     known = dict(name=whole.name, remark=whole.remark, notes=[*whole.notes, note])
     return replace(whole, **vars(mean) | known)
 
-# %% ../nbs/inside_similarity.ipynb #e6bbcd39
+# %% ../nbs/inside_similarity.ipynb #e3754c56
 @dataclass(frozen=True, eq=False, repr=False)
 class Alignments(ResultTable):
     "The alignments of several systems, each pair with its error."
@@ -373,7 +373,7 @@ class Alignments(ResultTable):
         ax.grid(False)
         return ax
 
-# %% ../nbs/inside_similarity.ipynb #58b5fe95
+# %% ../nbs/inside_similarity.ipynb #5654967f
 WORD_OPTIONS = {*inspect.signature(estimate_words).parameters} - {"data", "words"}
 OPTIONS = {*inspect.signature(open_data).parameters} - {"given", "shared"} | WORD_OPTIONS
 OPTIONS |= {"shared_features"}
@@ -401,7 +401,7 @@ def alignments(
     *,
     among: tuple | None = None,  # two lists of names: each of the first with the second
     shared_features: bool = False,  # whether column a of all is the same feature
-    population: int | str | dict | None = None,  # number of all features, or "all"
+    population: int | str | dict | None = None,  # all features: a number, "all", or dict
     **options,  # of `estimate`; about features as dicts by the names of the systems
 ) -> Alignments:
     "Estimate the alignments of all pairs of several systems, with errors."
@@ -413,13 +413,13 @@ def alignments(
     estimate = estimate_words(data, words, **rest)
     return Alignments(estimate, data, () if among is None else tuple(map(tuple, among)))
 
-# %% ../nbs/inside_similarity.ipynb #9e3985d3
+# %% ../nbs/inside_similarity.ipynb #6c7b1e56
 def alignment(
     phi: ArrayLike | Recording,  # first system, (P, Q1) or repeats (T, P, Q1), NaN: missing
     psi: ArrayLike | Recording,  # second system on the same inputs, (P, Q2) or (T, P, Q2)
     *,
     shared_features: bool = False,  # whether column a of both is the same feature
-    population: int | str | dict | None = None,  # number of all features, or "all"
+    population: int | str | dict | None = None,  # all features: a number, "all", or dict
     **options,  # of `estimate`; about features as dicts {"phi": ..., "psi": ...}
 ) -> Alignment:
     "Estimate how alike two systems see the same inputs (CKA): unbiased, with its error."
@@ -430,7 +430,7 @@ def alignment(
 
 cka = alignment  # the usual name
 
-# %% ../nbs/inside_similarity.ipynb #1f03c2c5
+# %% ../nbs/inside_similarity.ipynb #c9c1270d
 def ceiling(
     subjects: dict,  # name -> matrix or repeats, of the same inputs; of one its halves
     **options,  # of `alignments`
@@ -449,7 +449,7 @@ def ceiling(
     options |= {"shared_features": True, "trials": None}
     return alignments(halves, **options).ceiling()
 
-# %% ../nbs/inside_similarity.ipynb #e253b74d
+# %% ../nbs/inside_similarity.ipynb #d90bd1f1
 def _square_root(K, name):
     "Return x, (P, Q), with x @ x.T = K for a Gram matrix K, or an error."
     K = check_numbers(K, name)
