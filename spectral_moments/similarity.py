@@ -8,7 +8,7 @@ __all__ = ['N_TESTED_ROWS', 'N_HALVED_ROWS', 'ABOVE_ONE', 'SINGLE_TRIAL', 'WORD_
            'relative_to_ceiling', 'best_pair', 'Alignments', 'alignments', 'alignment', 'ceiling',
            'alignment_from_kernels']
 
-# %% ../nbs/inside_similarity.ipynb #f94d5ad5
+# %% ../nbs/inside_similarity.ipynb #3262facc
 import inspect
 import itertools
 import math
@@ -28,7 +28,7 @@ from .quantities import Quantity, ResultTable, plus_minus
 from .quantities import rename_replicates
 from .results import Estimate, describe_data, new_axes
 
-# %% ../nbs/inside_similarity.ipynb #3c356a7e
+# %% ../nbs/inside_similarity.ipynb #763e08cd
 N_TESTED_ROWS = 2**11  # inputs of a permutation test
 N_HALVED_ROWS = 2**14  # inputs that are cut into two halves
 
@@ -61,7 +61,7 @@ def _products(matrix, groups):
         products.append(left @ sides[1].T * (groups[:, None] != groups))
     return np.array(products)
 
-# %% ../nbs/inside_similarity.ipynb #0a4c2568
+# %% ../nbs/inside_similarity.ipynb #3f6fc5a3
 def _exchangeable(groups):
     "Return arrays (groups, inputs of each): the rows of groups of the same size."
     by_size = {}
@@ -85,7 +85,7 @@ def _permutations(classes, P, count, rng, exact):
             permutation[rows] = rows[list(order)]
         yield permutation
 
-# %% ../nbs/inside_similarity.ipynb #06faa6bb
+# %% ../nbs/inside_similarity.ipynb #626df60f
 @dataclass(frozen=True, eq=False, repr=False)
 class PermutationTest(ResultTable):
     "Statistics of pairs of systems, and the same with the inputs of one permuted."
@@ -132,7 +132,7 @@ class PermutationTest(ResultTable):
         done = f"{'all' if self.exact else 'random'} permutations of {self.n_inputs} inputs"
         return f"Permutation test of the alignment, {len(self.null)} {done}"
 
-# %% ../nbs/inside_similarity.ipynb #eced24cf
+# %% ../nbs/inside_similarity.ipynb #5a075ec5
 def permutation_test(
     self,  # `Alignment` or `Alignments`
     n_permutations: int = 999,  # random permutations; all of them if there are no more
@@ -171,7 +171,7 @@ def permutation_test(
     n_inputs = f"{P} of {self.data.inputs.size}" if data is not self.data else f"{P}"
     return PermutationTest(pairs, statistics, null, exact, n_inputs)
 
-# %% ../nbs/inside_similarity.ipynb #88ada149
+# %% ../nbs/inside_similarity.ipynb #b7d0c3a2
 def mean_alignment(
     estimate: Estimate,  # over words of two letters
     pairs: list,  # pairs of names
@@ -192,7 +192,7 @@ def mean_alignment(
 
     return mean
 
-# %% ../nbs/inside_similarity.ipynb #92d05c32
+# %% ../nbs/inside_similarity.ipynb #5770ae65
 ABOVE_ONE = (
     "Alignment above 1{}: the systems probably share features. Pass shared_features=True, "
     "or population= if all units were recorded."
@@ -218,7 +218,7 @@ class Alignment(Quantity):
         "Return whether the value is above one by more than two standard errors."
         return self.value - 2 * self.stderr > 1 + 1e-6
 
-# %% ../nbs/inside_similarity.ipynb #26d793fa
+# %% ../nbs/inside_similarity.ipynb #775ec413
 def _of_pair(estimate, names):
     "Return the part of an estimate that is about two systems."
     others, replicates = {*estimate.shapes} - {*names}, {}
@@ -249,7 +249,7 @@ def make_alignment(estimate: Estimate, names: tuple, data: Data = None) -> Align
     made.notes.extend([ABOVE_ONE.format("")] * made.is_above_one())
     return made
 
-# %% ../nbs/inside_similarity.ipynb #560ac0f2
+# %% ../nbs/inside_similarity.ipynb #aea7da16
 def subject_ceiling(self, subjects: list = None) -> Quantity:  # names; None: all
     "Return the mean alignment between subjects: how alike another subject would be."
     subjects = self.names if subjects is None else subjects
@@ -266,7 +266,7 @@ def relative_to_ceiling(self, model: str, subjects: list = None) -> Quantity:
     name = f"{model} over the ceiling"
     return self.estimate.scaled.derive(lambda m: near(m) / ceiling(m), name=name)
 
-# %% ../nbs/inside_similarity.ipynb #b5a370cd
+# %% ../nbs/inside_similarity.ipynb #45f4b462
 def best_pair(
     self,  # `Alignments`
     of: str = None,  # only pairs with this system; None: all
@@ -298,7 +298,7 @@ def best_pair(
     known = dict(name=whole.name, remark=whole.remark, notes=[*whole.notes, note])
     return replace(whole, **vars(mean) | known)
 
-# %% ../nbs/inside_similarity.ipynb #e3754c56
+# %% ../nbs/inside_similarity.ipynb #98ffe1e8
 @dataclass(frozen=True, eq=False, repr=False)
 class Alignments(ResultTable):
     "The alignments of several systems, each pair with its error."
@@ -373,7 +373,7 @@ class Alignments(ResultTable):
         ax.grid(False)
         return ax
 
-# %% ../nbs/inside_similarity.ipynb #5654967f
+# %% ../nbs/inside_similarity.ipynb #e3048532
 WORD_OPTIONS = {*inspect.signature(estimate_words).parameters} - {"data", "words"}
 OPTIONS = {*inspect.signature(open_data).parameters} - {"given", "shared"} | WORD_OPTIONS
 OPTIONS |= {"shared_features"}
@@ -413,7 +413,7 @@ def alignments(
     estimate = estimate_words(data, words, **rest)
     return Alignments(estimate, data, () if among is None else tuple(map(tuple, among)))
 
-# %% ../nbs/inside_similarity.ipynb #6c7b1e56
+# %% ../nbs/inside_similarity.ipynb #656ff190
 def alignment(
     phi: ArrayLike | Recording,  # first system, (P, Q1) or repeats (T, P, Q1), NaN: missing
     psi: ArrayLike | Recording,  # second system on the same inputs, (P, Q2) or (T, P, Q2)
@@ -430,7 +430,7 @@ def alignment(
 
 cka = alignment  # the usual name
 
-# %% ../nbs/inside_similarity.ipynb #c9c1270d
+# %% ../nbs/inside_similarity.ipynb #cb687028
 def ceiling(
     subjects: dict,  # name -> matrix or repeats, of the same inputs; of one its halves
     **options,  # of `alignments`
@@ -449,7 +449,7 @@ def ceiling(
     options |= {"shared_features": True, "trials": None}
     return alignments(halves, **options).ceiling()
 
-# %% ../nbs/inside_similarity.ipynb #d90bd1f1
+# %% ../nbs/inside_similarity.ipynb #eb05a685
 def _square_root(K, name):
     "Return x, (P, Q), with x @ x.T = K for a Gram matrix K, or an error."
     K = check_numbers(K, name)
@@ -458,7 +458,7 @@ def _square_root(K, name):
     if is_kernel and size and abs(K - K.T).max() <= 1e-8 * size:
         values, vectors = np.linalg.eigh(K / size)
         if values[0] >= -1e-8 * values[-1]:
-            n_kept = max(int((values > 1e-14 * values[-1]).sum()), 2)
+            n_kept = max(int((values > 1e-14 * values[-1]).sum()), 4)  # for an error
             return vectors[:, -n_kept:] * np.sqrt(np.maximum(values[-n_kept:], 0.0))
     message = f"{name} must be a Gram matrix (P, P): finite, symmetric, with no negative "
     raise ArgumentError(name, f"{message} eigenvalues; responses (P, Q) go to alignment()")
