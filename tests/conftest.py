@@ -141,54 +141,6 @@ def cycle_mean(
     return value
 
 
-def word_mean(
-    systems,  # dict: name -> (left factor, right factor), (P, Q) each
-    word,
-    spaces,  # dict: name -> kind of its columns
-    *,
-    groups=None,  # dict: kind of axis -> group of each row or column
-    counts=None,  # dict: name -> 1 where measured, 0 where missing
-    center=False,
-    repeats=(),  # kinds of columns that may be drawn twice: all there are
-    variance=None,  # dict: name -> (P, Q) variance of the noise of each entry
-):
-    """The definition: draw distinct groups of rows, two for each letter if the mean is
-    removed, and one row in each; distinct groups of columns, and a column in each; take the
-    mean of the product around the cycle over all draws that are measured."""
-    n, P = len(word), len(systems[word[0]][0])
-    number, groups = 2 * n if center else n, groups or {}
-    of_row = np.asarray(groups.get("inputs", np.arange(P)))
-    rows = np.array(list(itertools.permutations(range(P), number))).reshape(-1, number)
-    rows = rows[[len({*of_row[i]}) == number for i in rows]]
-    row_weights = (1 / np.bincount(of_row)[of_row])[rows].prod(1)
-    total = count = 0.0
-    for columns in itertools.product(*(range(systems[s][0].shape[1]) for s in word)):
-        units, weight = set(), row_weights
-        for s, k in zip(word, columns):
-            of_column = groups.get(spaces[s], np.arange(systems[s][0].shape[1]))
-            weight = weight / np.sum(of_column == of_column[k])
-            units.add((spaces[s], of_column[k]))
-        letters = [s for s in word if spaces[s] not in repeats]
-        if len([unit for unit in units if unit[0] not in repeats]) < len(letters):
-            continue
-        before = [(word[k - 1], columns[k - 1]) for k in range(n)]
-        after = list(zip(word, columns))
-        for k in range(n if counts else 0):  # both rows of a letter, at both its columns
-            for (s, a), i in itertools.product((before[k], after[k]), rows[:, k::n].T):
-                weight = weight * counts[s][i, a]
-        for split in itertools.product((False, True) if center else (False,), repeat=n):
-            value = weight * (-1) ** sum(split)
-            for k, ((s, a), (t, b)) in enumerate(zip(before, after)):
-                i, j = rows[:, n + k if split[k] else k], rows[:, k]
-                product = systems[s][1][i, a] * systems[t][0][j, b]
-                if variance and (s, a) == (t, b) and not split[k]:
-                    product = product - variance[s][i, a]
-                value = value * product
-            total += value.sum()
-        count += weight.sum()
-    return total / count
-
-
 def peak_memory(function, *arguments, **options):
     "Most bytes that a call holds at a time."
     tracemalloc.start()
