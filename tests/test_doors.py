@@ -273,9 +273,7 @@ def test_errors_of_many_units_are_near_those_of_deletions(options, way, request)
             factor = np.sqrt(1 - case.trials[system].shape[2] / case.population[system])
         literal = factor * standard_error(Replicates(changes))
         known = found.error_by_source[kind]
-        np.testing.assert_allclose(
-            known, literal, rtol=0.1 if way == "tall" else 0.06, atol=1e-12
-        )
+        np.testing.assert_allclose(known, literal, rtol=0.06, atol=1e-12)
 
 
 @pytest.mark.parametrize(("units", "most"), [(10, 0.3), (40, 0.06)])
