@@ -17,7 +17,7 @@ Everything else by its module, for instance sm.processes.Discrete, sm.noise.nois
 help(sm.estimate) explains every option.
 """
 
-__version__ = "0.3.0"
+__version__ = "1.0.0"
 
 from . import public_names as _names
 

@@ -106,7 +106,8 @@ def costly_parts(est, phi, options: dict) -> dict:
     "Return what needs the recording itself: title -> function."
     parts = {"Dimension of parts": lambda: dimension_of_parts(est, phi, options)}
     if est.shape[0] > 1:
-        parts["Noise"] = lambda: sm.noise.noise_moments(phi, **options)
+        known = {k: x for k, x in options.items() if k not in ("trials", "noise")}
+        parts["Noise"] = lambda: sm.noise.noise_moments(phi, **known)
     return parts
 
 
