@@ -5,8 +5,7 @@
 # %% auto #0
 __all__ = ['SpectralMoments']
 
-# %% ../nbs/95_sklearn.ipynb #f9e8955f
-import numpy as np
+# %% ../nbs/95_sklearn.ipynb #95s00003
 from numpy.typing import ArrayLike
 
 try:
@@ -19,31 +18,27 @@ except ImportError:
     ) from None
 
 from .estimation import estimate
+from .stream import Stream
 
-# %% ../nbs/95_sklearn.ipynb #8fd31aa4
+# %% ../nbs/95_sklearn.ipynb #95s00006
 class SpectralMoments(BaseEstimator):
-    "Spectral moments of the operator behind a matrix, as an estimator of scikit-learn."
+    "Estimate spectral moments in the form of scikit-learn."
 
     def __init__(
         self,
-        n_max: int = 2,  # highest order
+        n_max: int = 2,  # highest order; this and all below: as for `estimate`
         *,
-        center: bool = True,  # whether the mean over inputs is removed, without bias
-        method: str = "auto",  # as for `estimate`
-        noise=None,  # law of the noise, independent from entry to entry, as for `estimate`
-        population: tuple | None = None,  # (inputs, features): sizes of finite populations
-        n_permutations: int | None = None,  # random orders to average over; None: what pays
-        random_state: int | np.random.Generator | None = 0,  # for what is drawn
+        center: bool = True,  # remove the mean over inputs, without bias
+        population: int | str | None = None,  # number of all features, or "all"
+        noise=None,  # law of the noise, independent from entry to entry
+        method: str = "auto",  # "auto", "all_cycles" or "increasing"
+        n_permutations: int | None = None,  # random draws beyond the exact orders
+        random_state=0,  # seed of what is drawn
         n_jobs: int | None = None,  # number of threads, None for all cores
     ):
-        self.n_max = n_max
-        self.center = center
-        self.method = method
-        self.noise = noise
-        self.population = population
-        self.n_permutations = n_permutations
-        self.random_state = random_state
-        self.n_jobs = n_jobs
+        self.n_max, self.center, self.population = n_max, center, population
+        self.noise, self.method, self.n_permutations = noise, method, n_permutations
+        self.random_state, self.n_jobs = random_state, n_jobs
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -54,16 +49,35 @@ class SpectralMoments(BaseEstimator):
         self,
         X: ArrayLike,  # matrix (inputs, features), NaN where missing
         y: None = None,  # not used
+        groups: ArrayLike = None,  # a label for each input
     ) -> "SpectralMoments":  # the estimator itself
         "Estimate; the results are `estimate_`, `moments_`, `stderr_`, `dimension_`, ..."
-        need = self.n_max * (2 if self.center else 1)
-        sizes = dict(ensure_min_samples=need, ensure_min_features=self.n_max)
+        rows = self.n_max * (2 if self.center else 1)
+        sizes = dict(ensure_min_samples=rows, ensure_min_features=self.n_max)
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan", **sizes)
         options = {k: v for k, v in self.get_params(deep=False).items() if k != "n_max"}
-        self.estimate_ = estimate(X, self.n_max, **options)
-        self.moments_, self.stderr_ = self.estimate_.values, self.estimate_.stderr
-        self.covariance_ = self.estimate_.covariance
+        self.stream_ = None
+        return self._keep(estimate(X, self.n_max, groups=groups, **options))
+
+    def partial_fit(self, X: ArrayLike, y: None = None, groups: ArrayLike = None):
+        "Take in further rows, as a `Stream`, and estimate once there are enough."
+        first = getattr(self, "stream_", None) is None
+        options = dict(reset=first, dtype=float, ensure_all_finite="allow-nan")
+        options["ensure_min_features"] = self.n_max if first else 1
+        X = validate_data(self, X, **options)
+        if first:
+            seed = self.random_state if isinstance(self.random_state, int) else 0
+            options = dict(center=self.center, population=self.population)
+            self.stream_ = Stream(X.shape[1], self.n_max, random_state=seed, **options)
+        self.stream_.update(X, groups=groups)
+        enough = self.stream_.n_rows >= 2 * self.n_max
+        return self._keep(self.stream_.estimate()) if enough else self
+
+    def _keep(self, est):
+        "Keep the results."
+        self.estimate_, self.moments_, self.stderr_ = est, est.values, est.stderr
+        self.covariance_ = est.covariance
         if self.n_max > 1:
-            found = self.estimate_.dimension()
-            self.dimension_, self.dimension_stderr_ = found.value, found.stderr
+            dimension = est.dimension()
+            self.dimension_, self.dimension_stderr_ = dimension.value, dimension.stderr
         return self
