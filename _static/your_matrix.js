@@ -232,35 +232,20 @@
     });
   }
 
-  // 1 / D without each row. The means move too: the others shift by x_i / (P - 1). From more
-  // than MANY rows the library takes the derivative instead, and so does this page.
-  const MANY = 100;
+  // 1 / D without each row, by the derivative: the sums through row i are its share of m(2).
   function withoutRows({ P, Q, data: x }, s, kk) {
-    const d = 1 / (P - 1), k = P * d, third = new Float64Array(Q), pull = new Float64Array(Q);
-    x.forEach((value, at) => {
-      third[at % Q] += value ** 3;
-      pull[at % Q] += value * s.r[Math.floor(at / Q)];
-    });
     const value = second(P, Q, s);
     return Array.from(kk, (square, i) => {
       const r = s.r[i];
-      let [V, fourth, X, meets, along] = [0, 0, s.X, 0, 0];
+      let [fourth, meets] = [0, 0];
       for (let a = 0; a < Q; a++) {
-        const y = x[i * Q + a], yy = y * y;
+        const yy = x[i * Q + a] ** 2;
         fourth += yy * yy;
         meets += s.v[a] * yy;
-        along += pull[a] * y;
-        V += (s.v[a] - k * yy) ** 2;
-        X += -yy * yy + 4 * d * y * (third[a] - y * yy) + 6 * d * d * yy * (s.v[a] - yy) - 3 * d ** 3 * yy * yy;
       }
-      if (P > MANY) {
-        const through = 2 * second(P, Q, { F: square, V: meets, R: r * r, X: fourth, TT: r * s.T });
-        const m1 = first(P - 1, Q, s.T - k * r);
-        return (value - ((through - (2 * value) / P) * P) / (P - 3)) / m1 ** 2;
-      }
-      const R = s.R - r * r + 2 * d * d * r * (s.T - r) - 3 * d ** 3 * r * r + 4 * d * (along - r * r) +
-        4 * d * d * (square - r * r);
-      return inverse(P - 1, Q, { T: s.T - k * r, F: s.F - 2 * k * square + k * k * r * r, V, R, X });
+      const through = 2 * second(P, Q, { F: square, V: meets, R: r * r, X: fourth, TT: r * s.T });
+      const m1 = first(P - 1, Q, s.T - (P / (P - 1)) * r);
+      return (value - ((through - (2 * value) / P) * P) / (P - 3)) / m1 ** 2;
     });
   }
 
