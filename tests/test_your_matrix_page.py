@@ -71,11 +71,11 @@ SHAPES = (5, 3), (12, 9), (9, 60), (40, 30), (101, 50), (150, 120), (600, 20)
 def test_numbers_are_those_of_the_library(tmp_path):
     given = [matrix(*shape) for shape in SHAPES]
     given += [np.random.default_rng(k).normal(size=(20, 30)) for k in range(4)]  # no limit
-    given += [1e200 * given[1], given[1] + 1e4]
+    given += [1e60 * given[1], given[1] + 1e4]
     files = saved(tmp_path, map(npy, given))
     found = node(f"{files}.map((name) => c.dimension(c.readBytes(bytes(name))))")
     for phi, numbers in zip(given, found, strict=True):
-        compare(numbers, phi, rtol=1e-6 if abs(phi.mean()) > 1e3 else 1e-8)
+        compare(numbers, phi, rtol=1e-6 if 1e3 < abs(phi.mean()) < 1e9 else 1e-8)
     assert any(numbers["high"] == "Infinity" for numbers in found)
 
 
