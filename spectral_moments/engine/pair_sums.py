@@ -7,7 +7,7 @@ __all__ = ['GROUPED_ROWS', 'PIECE', 'PairSums', 'Corrections', 'sum_rows', 'word
            'column_deviations', 'whole_groups', 'stack_columns', 'stack_rows', 'PairReader', 'make_reader', 'add_sums',
            'pair_means', 'pair_moments']
 
-# %% ../../nbs/inside_pair_sums.ipynb #9c4f8f79
+# %% ../../nbs/inside_pair_sums.ipynb #acbe583d
 import math
 from typing import NamedTuple
 
@@ -19,7 +19,7 @@ from .data import scale_by_power
 from .views import trial_splits
 from ..errors import Replicates
 
-# %% ../../nbs/inside_pair_sums.ipynb #16d9ddf3
+# %% ../../nbs/inside_pair_sums.ipynb #ea9521a1
 class PairSums(NamedTuple):
     "Hold sums over rows about a fixed origin; those of two parts of the rows add."
 
@@ -75,7 +75,7 @@ class Corrections(NamedTuple):
         "Return the sums of rows multiplied by a number."
         return Corrections(*(x * one**4 for x in self[:4]), *(x * one**3 for x in self[4:]))
 
-# %% ../../nbs/inside_pair_sums.ipynb #32c0114a
+# %% ../../nbs/inside_pair_sums.ipynb #f9bcfaa9
 def _dot(x, y):
     "Return the product over features of each row, as a column."
     return np.einsum("ij,ij->i", x, y)[:, None]
@@ -124,7 +124,7 @@ def _sum_group_corrections(rows, means, weights, products, product):
     ]
     return Corrections(products, *squares, *vectors)
 
-# %% ../../nbs/inside_pair_sums.ipynb #e6c899f8
+# %% ../../nbs/inside_pair_sums.ipynb #ff8cdd81
 def _group_means(x, labels, weights):
     "Return the mean row of the group of each row, (n, D)."
     means = np.zeros((labels.max() + 1, x.shape[1]))
@@ -169,7 +169,7 @@ def sum_rows(z, columns, pairs, shared, labels=None):
     whole, between = (z * weights[:, None]).T @ z, (means * weights[:, None]).T @ means
     return PairSums(int(labels.max()) + 1, weights @ z, whole, between, corrections)
 
-# %% ../../nbs/inside_pair_sums.ipynb #6bd962d2
+# %% ../../nbs/inside_pair_sums.ipynb #4afae5cc
 class _Products(NamedTuple):
     "Hold the products over features: of all columns, or of each column with itself."
 
@@ -216,7 +216,7 @@ def _column_pairs(axis, other):
         return 1.0, Q * (Q - 1)
     return (R - Q) / (R - 1) if R > 1 else 0.0, Q * (Q - 1) * R / (R - 1) if R > 1 else 1.0
 
-# %% ../../nbs/inside_pair_sums.ipynb #8df7ed0f
+# %% ../../nbs/inside_pair_sums.ipynb #6120e8d1
 def word_value(sums, word, columns, data):
     "Return the value of a word of one or two letters."
     G, s, t = sums.count, word[0], word[-1]
@@ -244,7 +244,7 @@ def word_value(sums, word, columns, data):
         value -= same * _distinct_sum(G, own, each, *shown).sum()
     return value / pairs
 
-# %% ../../nbs/inside_pair_sums.ipynb #64738967
+# %% ../../nbs/inside_pair_sums.ipynb #44b2e9bd
 def row_terms(z, M, word, columns, same, labels=None):
     "Return what each group adds to a word of two letters, and what meets, by column."
     s, t = word
@@ -258,17 +258,19 @@ def row_terms(z, M, word, columns, same, labels=None):
     else:
         terms += _dot(c @ ab, d)[:, 0] - same * ((c * d) @ np.diag(ab) if same else 0.0)
     if labels is None:
-        squares = _dot(a * b, c * d)[:, 0] if same else 0.0
-        terms -= 2 * (kappa * lam - same * squares)
-        return terms, lam @ (a * c), kappa @ (b * d)
+        own = a * b * c * d if same else np.zeros((len(z), 1))
+        terms -= 2 * (kappa * lam - same * own.sum(axis=1))
+        return terms, lam @ (a * c), kappa @ (b * d), own.sum(axis=0)
     weights = 1.0 / np.bincount(labels)[labels]
     meet = (labels[:, None] == labels) * weights[:, None] * weights
     K, L = meet * (a @ c.T), b @ d.T
     terms = np.bincount(labels, weights * terms - 2 * (K * L).sum(axis=1))
+    own = np.zeros((len(z), 1))
     if same:
         means = [_group_means(x, labels, weights) for x in (a * b, c * d)]
-        terms += 2 * same * np.bincount(labels, weights * _dot(*means)[:, 0])
-    return terms, _total(a, (meet * L) @ c), _total(b, K @ d)
+        own = weights[:, None] * means[0] * means[1]
+    terms += 2 * same * np.bincount(labels, own.sum(axis=1))
+    return terms, _total(a, (meet * L) @ c), _total(b, K @ d), own.sum(axis=0)
 
 
 def _about_mean(sums, center):
@@ -297,7 +299,7 @@ def row_deviations(terms, G, word, data):
         return -rest / ((G - 1) * (G - 2) * pairs)
     return -rest / ((G - 1) ** 2 * (G - 4) / G * pairs) if G > 4 else np.full(G, np.nan)
 
-# %% ../../nbs/inside_pair_sums.ipynb #e9a6ae8c
+# %% ../../nbs/inside_pair_sums.ipynb #8bbb1ba7
 def column_deviations(sums, M, word, columns, data, meet):
     "Return deviations by kind of axis of a word; `meet`: rows that meet, by column."
     G, s, t = sums.count, word[0], word[-1]
@@ -318,14 +320,14 @@ def column_deviations(sums, M, word, columns, data, meet):
         found[data.spaces[t]] = -(by_t - total / other) / ((other - 1) * one)
         return found
     axis = data.axes[data.spaces[s]]
-    own = (np.diag(products) - sums.corrections[word][1].all_rows) / scale
+    own = (np.diag(products) - meet[2]) / scale
     same, pairs = _column_pairs(axis, None)
     value = (total - same * own.sum()) / pairs
     same, pairs = _column_pairs(axis._replace(size=axis.size - 1), None)
     without = total - by_s - by_t + own - same * (own.sum() - own)
     return {data.spaces[s]: without / pairs - value}
 
-# %% ../../nbs/inside_pair_sums.ipynb #74f9cf21
+# %% ../../nbs/inside_pair_sums.ipynb #c24bd956
 GROUPED_ROWS = 256  # rows of groups in a piece: products of rows with rows are made
 PIECE = 2**17  # entries of a piece of rows in memory, which stay in the cache
 
@@ -372,7 +374,7 @@ def stack_rows(blocks, split):
             parts.append(sum(others, first) / len(half) if others else first)
     return parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
 
-# %% ../../nbs/inside_pair_sums.ipynb #db64b130
+# %% ../../nbs/inside_pair_sums.ipynb #9b04962d
 class PairReader(NamedTuple):
     "Turn blocks of rows of all systems into `PairSums`, one for each split of the repeats."
 
@@ -420,7 +422,7 @@ def add_sums(one, other):
     "Add lists of `PairSums`."
     return [x + y for x, y in zip(one, other)]
 
-# %% ../../nbs/inside_pair_sums.ipynb #2c9e2276
+# %% ../../nbs/inside_pair_sums.ipynb #6494caf1
 def _rows_in_memory(data):
     "Return pieces of rows with whole groups, and a function that reads their blocks."
     read = lambda rows: [x.rows(rows) for x in data.matrices.values()]
@@ -468,7 +470,7 @@ def pair_means(data, words, *, sample=None, deviations=True, bar=None):
         raise infinite("phi")
     return pair_moments(near, words, reader, sums, deviations)
 
-# %% ../../nbs/inside_pair_sums.ipynb #fa2bdc3c
+# %% ../../nbs/inside_pair_sums.ipynb #30bfec72
 def pair_moments(data, words, reader, sums, deviations=True):
     "Return the `Moments` of words from sums over all rows, of which `data` holds some."
     parts = list(zip(reader.splits, reader.columns, reader.origins, sums))
@@ -493,7 +495,7 @@ def _deviations(data, words, split, columns, origin, sums):
     "Return deviations (words, units) by kind of axis, for one split of the repeats."
     G, M = sums.count, _about_mean(sums, data.center)
     found = {kind: np.zeros((len(words), axis.count)) for kind, axis in data.axes.items()}
-    meet = [[0.0, 0.0] for _ in words]
+    meet = [[0.0, 0.0, 0.0] for _ in words]
     mean = origin + (sums.first / G if data.center else 0.0)
     pieces, read = _rows_in_memory(data)
     for rows, labels in pieces:
