@@ -88,7 +88,6 @@ def check_expansion(pattern, matrices, groups, **options):
 
 def test_partitions():
     assert [len(set_partitions(n)) for n in range(6)] == [1, 1, 2, 5, 15, 52]
-    assert all(moebius_weight(p) == 1 for p in set_partitions(4)[-1:])
     x = normal(6)
     for n in (2, 3, 4):
         distinct = sum(np.prod(x[list(i)]) for i in itertools.permutations(range(6), n))
@@ -131,9 +130,6 @@ def test_cycles_begun_elsewhere_or_turned_are_one_graph():
     forms = {canonical(cycle_edges(word[k:] + word[:k])) for k in range(3)}
     forms.add(canonical(cycle_edges(word[::-1])))
     assert len(forms) == 1
-    two = [(Entry("a", "left"), A), (Entry("b", "left"), B), (A, A)]
-    turned = [(right, left) for left, right in two[::-1]]
-    assert canonical(cycle_edges(two)) == canonical(cycle_edges(turned))
 
 
 # --- distinct sums as free sums -----------------------------------------------------------

@@ -6,7 +6,7 @@
 __all__ = ['SHORT', 'LONG', 'PASS', 'AVOID', 'BLOCK', 'Step', 'Ref', 'Steps', 'Network', 'Plan', 'make_plan', 'run_forward',
            'run_backward', 'GivenArrays', 'GraphSums', 'contract']
 
-# %% ../../nbs/inside_contraction.ipynb #966ed6a5
+# %% ../../nbs/inside_contraction.ipynb #5196f737
 import math
 from collections import Counter, defaultdict
 from functools import lru_cache, partial
@@ -17,11 +17,11 @@ import numpy as np
 from .arrays import namespace
 from .graphs import Member, edge_kinds
 
-# %% ../../nbs/inside_contraction.ipynb #921865ee
+# %% ../../nbs/inside_contraction.ipynb #621f2072
 class Step(NamedTuple):
     "Describe one array of a plan: given, or computed from earlier ones."
 
-    operation: str  # "given", "multiply", "matmul", "sum_columns" or "sum_all"
+    operation: str  # "given", "multiply", "matmul", "gram", "sum_columns" or "sum_all"
     operands: tuple  # of `Ref`; if given: its label, and the side of which it is a block
     kinds: tuple  # of its axes: two of a matrix, one of a vector, none of a number
     block: str  # kind of axis of which it holds one block at a time; "": none
@@ -37,15 +37,11 @@ class Ref(NamedTuple):
     step: int  # number of the step
     transposed: bool = False
 
-    @property
-    def transpose(self):
-        return Ref(self.step, not self.transposed)
-
     def value(self, values):
         "Look up the array."
         return values[self.step].T if self.transposed else values[self.step]
 
-# %% ../../nbs/inside_contraction.ipynb #5a54529e
+# %% ../../nbs/inside_contraction.ipynb #163871c0
 SHORT, LONG = 300.0, 600.0  # nominal lengths of the two sides
 PASS = 20  # cost of an element-wise operation, in multiply-adds
 AVOID = 1e6  # factor on the cost of matrices with two long sides
@@ -53,7 +49,7 @@ BLOCK = "block"  # kind of an axis that is a block of a long one
 
 
 class Steps:
-    "List steps, each expression once; the methods add expressions and refer to them."
+    "List steps, each expression once."
 
     def __init__(self, long):
         self.steps, self.numbers, self.long = [], {}, long
@@ -67,7 +63,7 @@ class Steps:
 
     def transpose(self, ref):
         "Refer to the transpose."
-        return ref if self[ref.step].symmetric else ref.transpose
+        return ref if self[ref.step].symmetric else Ref(ref.step, not ref.transposed)
 
     def length(self, kind):
         "Return the nominal length of an axis."
@@ -90,51 +86,59 @@ class Steps:
             self.steps.append(step)
         return Ref(self.numbers[key])
 
-    def _add(self, operation, operands, kinds, symmetric=True):
+    def add(self, operation, operands, kinds, symmetric=True):
+        "Add an array that is computed."
         used = [self[ref.step] for ref in operands]
         cost, degrees = PASS * self.size(used[0].kinds), [step.degree for step in used]
-        if operation == "matmul":
-            inner = self.length(self.kinds(operands[0])[1])
-            cost = self.size(kinds) * inner + (len(operands) > 2) * cost
+        if operation in ("matmul", "gram"):
+            products = self.size(kinds) * self.length(self.kinds(operands[0])[1])
+            weighted = len(operands) > (2 if operation == "matmul" else 1)
+            cost = products + (cost if weighted else 0.0)
         plain = operation == "multiply" and all(degrees)
         block, constant = max(s.block for s in used), all(s.constant for s in used)
         known = kinds, block, symmetric, cost, sum(degrees) if plain else 0, constant
         return self._refer(Step(operation, tuple(operands), *known))
 
-    def multiply(self, refs):
-        "Multiply arrays element by element."
-        refs = sorted(refs)
-        if len(refs) == 1:
-            return refs[0]
-        factors = sorted((self.multiply(refs[::2]), self.multiply(refs[1::2])))
-        transposes = sorted(map(self.transpose, factors))
-        kept = min(factors, transposes)
-        ref = self._add("multiply", kept, self.kinds(kept[0]), factors == transposes)
-        return ref if kept == factors else self.transpose(ref)
+# %% ../../nbs/inside_contraction.ipynb #11c1755a
+def _multiply(steps, refs):
+    "Multiply arrays element by element."
+    refs = sorted(refs)
+    if len(refs) == 1:
+        return refs[0]
+    factors = sorted((_multiply(steps, refs[::2]), _multiply(steps, refs[1::2])))
+    transposes = sorted(map(steps.transpose, factors))
+    kept = min(factors, transposes)
+    ref = steps.add("multiply", kept, steps.kinds(kept[0]), factors == transposes)
+    return ref if kept == factors else steps.transpose(ref)
 
-    def matmul(self, left, weights, right):
-        "Multiply matrices with weights on the index that is summed over: A diag(w) B."
-        factors = left, right
-        transposes = self.transpose(right), self.transpose(left)
-        kept = min(factors, transposes)
-        kinds = self.kinds(kept[0])[0], self.kinds(kept[1])[1]
-        weight = (self.multiply(weights),) if weights else ()
-        ref = self._add("matmul", kept + weight, kinds, factors == transposes)
-        return ref if kept == factors else self.transpose(ref)
 
-    def sum_columns(self, matrix, weights):
-        "Sum over the columns of a matrix with weights: A w."
-        weight = [self.multiply(weights)] if weights else []
-        return self._add("sum_columns", [matrix, *weight], self.kinds(matrix)[:1])
+def _matmul(steps, left, weights, right):
+    "Multiply matrices with weights on the index that is summed over: A diag(w) B."
+    factors = left, right
+    transposes = steps.transpose(right), steps.transpose(left)
+    weight = (_multiply(steps, weights),) if weights else ()
+    if factors == transposes and left != right:  # A diag(w) A'
+        return steps.add("gram", (left, *weight), (steps.kinds(left)[0],) * 2)
+    kept = min(factors, transposes, key=lambda f: (not steps[f[1].step].degree, f))
+    kinds = steps.kinds(kept[0])[0], steps.kinds(kept[1])[1]
+    ref = steps.add("matmul", kept + weight, kinds, factors == transposes)
+    return ref if kept == factors else steps.transpose(ref)
 
-    def sum_all(self, refs):
-        "Sum over all entries of an element-wise product."
-        refs = sorted(refs)
-        factors = [self.multiply(half) for half in (refs[::2], refs[1::2]) if half]
-        transposes = sorted(map(self.transpose, factors))
-        return self._add("sum_all", min(sorted(factors), transposes), ())
 
-# %% ../../nbs/inside_contraction.ipynb #23937da9
+def _sum_columns(steps, matrix, weights):
+    "Sum over the columns of a matrix with weights: A w."
+    weight = [_multiply(steps, weights)] if weights else []
+    return steps.add("sum_columns", [matrix, *weight], steps.kinds(matrix)[:1])
+
+
+def _sum_all(steps, refs):
+    "Sum over all entries of an element-wise product."
+    refs = sorted(refs)
+    factors = [_multiply(steps, half) for half in (refs[::2], refs[1::2]) if half]
+    transposes = sorted(map(steps.transpose, factors))
+    return steps.add("sum_all", min(sorted(factors), transposes), ())
+
+# %% ../../nbs/inside_contraction.ipynb #8d5cfea6
 class Network:
     "Hold what is left of a graph whose vertices are being summed out."
 
@@ -166,15 +170,16 @@ class Network:
         "Refer to the sum over the vertex `v`, which has at most two neighbours."
         steps, near, weights = self.steps, list(self.links[v]), self.weights.get(v)
         if not near:
-            return steps.sum_all(weights)
+            return _sum_all(steps, weights)
         left = self.links[near[0]][v]
         if len(near) == 2:
             right = self.links[v][near[1]]
-            return steps.matmul(steps.multiply(left), weights, steps.multiply(right))
+            left, right = _multiply(steps, left), _multiply(steps, right)
+            return _matmul(steps, left, weights, right)
         last = len(self.links[near[0]]) == 1
         if last and not weights and not self.weights.get(near[0]):
-            return steps.sum_all(left)
-        return steps.sum_columns(steps.multiply(left), weights)
+            return _sum_all(steps, left)
+        return _sum_columns(steps, _multiply(steps, left), weights)
 
     def sum_out(self, v):
         "Replace the vertex `v` by what its sum leaves behind; return that."
@@ -192,7 +197,7 @@ class Network:
             self.link(*near, ref)
         return ref
 
-# %% ../../nbs/inside_contraction.ipynb #b92aada7
+# %% ../../nbs/inside_contraction.ipynb #df0dbf01
 def _needed(steps, refs, known=frozenset()):
     "Return the numbers of all steps below `refs` that are not `known`."
     needed, todo = set(), [ref.step for ref in refs]
@@ -222,9 +227,9 @@ def _reduce(steps, graph, known, weighted, block=None):
         if not ready:
             return None
         known |= _needed(steps, [network.sum_out(min(ready)[2])], known)
-    return steps.multiply(network.factors)
+    return _multiply(steps, network.factors)
 
-# %% ../../nbs/inside_contraction.ipynb #df222260
+# %% ../../nbs/inside_contraction.ipynb #58355f59
 def _cheapest(steps, graph, known, weighted):
     "Refer to the sum of a graph at the lowest cost, over blocks if it needs them."
     ref = _reduce(steps, graph, known, weighted)
@@ -240,11 +245,11 @@ def _cheapest(steps, graph, known, weighted):
         raise NotImplementedError(f"no rule sums the graph {graph}")
     return min(refs, key=lambda ref: (_cost(steps, ref, known), ref))
 
-# %% ../../nbs/inside_contraction.ipynb #5f2135c8
+# %% ../../nbs/inside_contraction.ipynb #cc641164
 class Plan(NamedTuple):
     "Hold how to sum several graphs."
 
-    steps: Steps
+    steps: list  # of `Step`
     outputs: tuple  # the number of the step with the sum of each graph
     order: dict  # kind of axis that is cut into blocks ("": none) -> numbers of steps
     freed: dict  # number of a step -> steps of the same loop that are not used after it
@@ -264,7 +269,7 @@ def make_plan(
     for graph, old in sums.items():
         uses -= Counter(_needed(steps, [old]))
         own = _needed(steps, [old], uses.keys())
-        if any(steps[number].operation == "matmul" for number in own):
+        if any(steps[number].operation in ("matmul", "gram") for number in own):
             new = _cheapest(steps, graph, uses.keys(), weighted)
             if _cost(steps, new, uses.keys()) < _cost(steps, old, uses.keys()):
                 sums[graph] = new
@@ -285,13 +290,15 @@ def _order_steps(steps, refs):
         inside = all(steps[user].block == steps[number].block for user in after)
         if inside and number not in outputs:
             freed[max(after)].append(number)
-    return Plan(steps, outputs, order, freed)
+    return Plan(steps.steps, outputs, order, freed)
 
-# %% ../../nbs/inside_contraction.ipynb #c7f3e430
+# %% ../../nbs/inside_contraction.ipynb #87a5a296
 def _compute(operation, a, b=None, w=None):
-    "Carry out an operation."
+    "Carry out an operation; of a Gram matrix, `b` are the weights."
     if operation == "matmul":
         return (a if w is None else a * w) @ b
+    if operation == "gram":
+        return (a if b is None else a * b) @ a.T
     if operation == "sum_columns":
         return a.sum(1) if b is None else a @ b
     product = a if b is None else a * b
@@ -317,31 +324,36 @@ def run_forward(
             for other in plan.freed[number]:
                 del values[other]
 
-# %% ../../nbs/inside_contraction.ipynb #b26929d9
-def _adjoint(operation, g, a, b=None, w=None):
-    "Return the derivatives by the operands from that by the result, `g`."
+# %% ../../nbs/inside_contraction.ipynb #f6ddcaf5
+def _adjoint(operation, g, a, b=None):
+    "Return derivatives by the operands of a sum or an element-wise product."
     if operation == "sum_columns":
         return (g[:, None] + 0 * a,) if b is None else (g[:, None] * b, a.T @ g)
-    if operation == "matmul":
-        left, right = g @ b.T, a.T @ g
-        if w is None:
-            return left, right
-        return left * w, w[:, None] * right, (right * b).sum(1)
     return (g + 0 * a,) if b is None else (g * b, g * a)
 
 
-def _adjoint_right_data(g, y, a, b, w=None):
-    "For Y = A diag(w) B with data B: derivatives by A and w; sums of B, {eq}`eq-sums`."
-    left, columns = g @ b.T, (g * y).sum(0)
-    rows = (a * left).sum(0)
-    return ((left,), rows, columns) if w is None else ((left * w, rows), rows * w, columns)
+def _matmul_adjoint(g, y, data, a, b, w=None):
+    "For Y = A diag(w) B, return derivatives by A, B, w; if B is `data`, its two sums."
+    left, right, sums = g @ b.T, None, None
+    if data:
+        inner = (a * left).sum(0)
+        sums = inner if w is None else inner * w, (g * y).sum(0)
+    else:
+        right = a.T @ g
+        inner = (right * b).sum(1) if w is not None else None
+    if w is None:
+        return (left, right), sums
+    return (left * w, None if data else w[:, None] * right, inner), sums
 
 
-def _adjoint_both_data(g, y, a, w=None):
-    "For Y = A diag(w) A' with data A: derivative by w; sums of A, {eq}`eq-sums`."
-    product, columns = g * y, _diagonal_forms(g, a)
-    rows = product.sum(0) + product.sum(1)
-    return ((), rows, 2 * columns) if w is None else ((columns,), rows, 2 * columns * w)
+def _gram_adjoint(g, y, data, a, w=None):
+    "For Y = A diag(w) A', return derivatives by A and w; if A is `data`, its two sums."
+    if data:
+        product, inner = g * y, _diagonal_forms(g, a)
+        sums = product.sum(0) + product.sum(1), 2 * (inner if w is None else inner * w)
+        return (None, inner)[: 1 if w is None else 2], sums
+    both = (g + g.T) @ a
+    return ((both,) if w is None else (both * w, (both * a).sum(0) / 2)), None
 
 
 def _diagonal_forms(g, a, width=64):
@@ -355,30 +367,7 @@ def _diagonal_forms(g, a, width=64):
         np.matmul(a.T[:, k:], lower[k:, k : k + width], out=half[:, k : k + width])
     return np.einsum("ij,ij->i", half, a.T)
 
-# %% ../../nbs/inside_contraction.ipynb #79903dc0
-def _step_adjoint(steps, number, values, g):
-    "Return operands, derivatives by them; data matrix or None, its row and column sums."
-    step, y = steps[number], values[number]
-    if step.degree:  # a plain product of data: its factors need no derivatives
-        return (), (), Ref(number), ((g * y).sum(1), (g * y).sum(0))
-    refs, rest = step.operands, ()
-    if step.operation == "matmul":
-        left, right, *rest = refs
-        data = [steps[ref.step].degree > 0 for ref in (left, right)]
-        if all(data) and right == left.transpose:
-            arrays = [ref.value(values) for ref in (left, *rest)]
-            derivatives, *sums = _adjoint_both_data(g, y, *arrays)
-            return rest, derivatives, left, sums
-        if any(data):
-            if not data[1]:  # the transpose of the product
-                left, right, g, y = right.transpose, left.transpose, g.T, y.T
-            arrays = [ref.value(values) for ref in (left, right, *rest)]
-            derivatives, *sums = _adjoint_right_data(g, y, *arrays)
-            return (left, *rest), derivatives, right, sums
-    arrays = [ref.value(values) for ref in refs]
-    return refs, _adjoint(step.operation, g, *arrays), None, ()
-
-
+# %% ../../nbs/inside_contraction.ipynb #bbf77d49
 def run_backward(
     plan: Plan,
     block: str,  # kind of axis that is cut into blocks; "": steps outside of blocks
@@ -386,18 +375,31 @@ def run_backward(
     derivatives: dict,  # number of a step -> derivative; those outside of the loop stay
 ) -> dict:  # kind of axis -> sums of data times derivative of each row or column
     "Take derivatives through one loop, backwards."
-    totals = {}
+    steps, totals = plan.steps, {}
     for number in reversed(plan.order[block]):
         if number not in derivatives:
             continue
-        g = derivatives.pop(number)
-        refs, parts, data, sums = _step_adjoint(plan.steps, number, values, g)
-        for ref, part in zip(refs, parts, strict=True):
-            if not plan.steps[ref.step].constant:
+        step, g, y = steps[number], derivatives.pop(number), values[number]
+        refs, parts, data, sums = step.operands, (), Ref(number), None
+        if step.degree:  # a product of data: its factors need no derivatives
+            sums = (g * y).sum(1), (g * y).sum(0)
+        else:
+            arrays = [ref.value(values) for ref in refs]
+            if step.operation in ("matmul", "gram"):
+                matmul = step.operation == "matmul"
+                data, adjoint = (
+                    (refs[1], _matmul_adjoint) if matmul else (refs[0], _gram_adjoint)
+                )
+                parts, sums = adjoint(g, y, steps[data.step].degree > 0, *arrays)
+            else:
+                parts = _adjoint(step.operation, g, *arrays)
+        for ref, part in zip(refs, parts):
+            if part is not None and not steps[ref.step].constant:
                 _add(derivatives, ref.step, part.T if ref.transposed else part)
-        if data is not None:
-            for kind, x in zip(plan.steps.kinds(data), sums):
-                _add(totals, kind, plan.steps[data.step].degree * x)
+        if sums is not None:
+            kinds = steps[data.step].kinds[:: -1 if data.transposed else 1]
+            for kind, x in zip(kinds, sums):
+                _add(totals, kind, steps[data.step].degree * x)
     return totals
 
 
@@ -405,7 +407,7 @@ def _add(totals, key, x):
     "Add to what is stored under a key."
     totals[key] = totals[key] + x if key in totals else x
 
-# %% ../../nbs/inside_contraction.ipynb #4718b13f
+# %% ../../nbs/inside_contraction.ipynb #a26e9bda
 class GivenArrays:
     "Provide the arrays that a plan is given: matrices, members and weights of groups."
 
@@ -427,7 +429,7 @@ class GivenArrays:
         groups = self.groups[label]
         return (1.0 / np.bincount(groups))[groups]
 
-# %% ../../nbs/inside_contraction.ipynb #1b591e2d
+# %% ../../nbs/inside_contraction.ipynb #e53947dd
 class GraphSums(NamedTuple):
     "Hold the sums of graphs, and what rows and columns contribute to weighted sums."
 
@@ -456,7 +458,7 @@ def _seeds(plan, weights, block):
             seeds[number] += float(weight)
     return dict(seeds)
 
-# %% ../../nbs/inside_contraction.ipynb #d7b524dc
+# %% ../../nbs/inside_contraction.ipynb #8ad0bad5
 def contract(
     graphs: tuple,  # of tuples of edges; their vertices range freely over rows and columns
     matrices: dict,  # label -> array or tensor (P, Q)

@@ -8,7 +8,7 @@ __all__ = ['set_partitions', 'moebius_weight', 'Entry', 'Member', 'edge_kinds', 
            'expand_distinct', 'join_groups', 'CycleOptions', 'split_patterns', 'merge_probability', 'word_patterns',
            'WordGraphs', 'word_graphs']
 
-# %% ../../nbs/inside_graphs.ipynb #377e2cb9
+# %% ../../nbs/inside_graphs.ipynb #1155d187
 import itertools
 import math
 from collections import Counter, defaultdict
@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-# %% ../../nbs/inside_graphs.ipynb #e13db2b6
+# %% ../../nbs/inside_graphs.ipynb #08aeee20
 @lru_cache(maxsize=16)
 def set_partitions(n: int) -> tuple:
     "List the partitions of `n` positions, each a tuple with the block of every position."
@@ -36,7 +36,7 @@ def moebius_weight(blocks: tuple) -> int:
     sizes = Counter(blocks).values()
     return math.prod((-1) ** (size - 1) * math.factorial(size - 1) for size in sizes)
 
-# %% ../../nbs/inside_graphs.ipynb #96c3ef5b
+# %% ../../nbs/inside_graphs.ipynb #592a729f
 class Entry(NamedTuple):
     "Label an edge with the matrix from which its entry is taken."
 
@@ -57,7 +57,7 @@ class Entry(NamedTuple):
 
 
 class Member(NamedTuple):
-    "Label an edge between a row, or a column, and a group: one if it belongs to it, else 0."
+    "Label an edge from a row or column to a group: one if it belongs to it, else zero."
 
     kind: str  # of axis
     degree = 0
@@ -69,7 +69,7 @@ def edge_kinds(label) -> tuple:
         return "inputs", label.columns
     return label.kind, f"groups of {label.kind}"
 
-# %% ../../nbs/inside_graphs.ipynb #dae04f48
+# %% ../../nbs/inside_graphs.ipynb #fb7c313e
 def cycle_edges(
     labels: list,  # for each column the labels of the left and the right factor
     split=(),  # rows to split: the cycle enters row n + k and leaves row k
@@ -81,7 +81,7 @@ def cycle_edges(
         edges += [(k, k, left), (n + after if after in split else after, k, right)]
     return tuple(edges)
 
-# %% ../../nbs/inside_graphs.ipynb #3bd31c76
+# %% ../../nbs/inside_graphs.ipynb #b24e6cec
 class Graph(NamedTuple):
     "Hold the edges of a graph, and the number of the group of each row and column."
 
@@ -120,7 +120,7 @@ def canonical(
     edges = [(i, k, labels[n]) for i, (_, star) in enumerate(members) for k, n in star]
     return Graph(tuple(edges), tuple(number for number, _ in members), tuple(new))
 
-# %% ../../nbs/inside_graphs.ipynb #67c9b5ea
+# %% ../../nbs/inside_graphs.ipynb #45a5b7ba
 def merge_positions(
     graph: Graph,
     side: int,  # 0: rows, 1: columns
@@ -157,7 +157,7 @@ def partitions_by_kind(kinds: list) -> list:
     every = set_partitions(len(kinds))
     return [p for p in every if len(set(zip(p, kinds))) == len(set(p))]
 
-# %% ../../nbs/inside_graphs.ipynb #59e847ff
+# %% ../../nbs/inside_graphs.ipynb #35e4119b
 def row_partitions(pattern, columns_sum_to_zero: bool) -> list:
     "List the partitions of rows, without those whose sums are zero."
     entries = Counter()
@@ -193,7 +193,7 @@ def expand_distinct(
     nonzero = [(graph, weight) for graph, weight in graphs.items() if weight]
     return tuple((join_groups(graph, grouped), weight) for graph, weight in nonzero)
 
-# %% ../../nbs/inside_graphs.ipynb #9d6b5712
+# %% ../../nbs/inside_graphs.ipynb #8a9dc586
 def join_groups(graph: Graph, grouped: tuple) -> tuple:
     "Return the edges, with edges to a group where vertices must share it."
     edges, n_groups = list(graph.edges), 0
@@ -212,7 +212,7 @@ def join_groups(graph: Graph, grouped: tuple) -> tuple:
             tree.append(vertex)
     return tuple(edges)
 
-# %% ../../nbs/inside_graphs.ipynb #48996a0a
+# %% ../../nbs/inside_graphs.ipynb #5e4cb642
 class CycleOptions(NamedTuple):
     "Hold what decides which graphs a word has."
 
@@ -233,7 +233,7 @@ class CycleOptions(NamedTuple):
             labels.append((left, right))
         return labels
 
-# %% ../../nbs/inside_graphs.ipynb #a51d398f
+# %% ../../nbs/inside_graphs.ipynb #79875654
 def split_patterns(word, options) -> Counter:  # `Graph` -> sign
     "Count the patterns of a word in which each row is whole or split."
     labels, patterns, n = options.labels(word), Counter(), len(word)
@@ -248,7 +248,7 @@ def split_patterns(word, options) -> Counter:  # `Graph` -> sign
             patterns[canonical(edges)] += (-1) ** number
     return patterns
 
-# %% ../../nbs/inside_graphs.ipynb #e9ff199a
+# %% ../../nbs/inside_graphs.ipynb #509b881e
 def merge_probability(blocks, kinds, population: dict) -> Fraction:
     "Return the probability that columns drawn from the populations coincide in blocks."
     probability = Fraction(1)
@@ -280,7 +280,7 @@ def word_patterns(word: tuple, options: CycleOptions) -> tuple:
                 patterns[tuple(edges)] += sign * probability
     return tuple((float(weight), pattern) for pattern, weight in patterns.items())
 
-# %% ../../nbs/inside_graphs.ipynb #470e0d5f
+# %% ../../nbs/inside_graphs.ipynb #d5c6cd22
 class WordGraphs(NamedTuple):
     "Hold the graphs of several words, and how to combine their sums."
 
@@ -288,6 +288,7 @@ class WordGraphs(NamedTuple):
     sums: np.ndarray  # (terms, graphs): integer weights in the sum of each pattern
     coefficients: np.ndarray  # (words, terms): of the mean of each pattern in each word
     positions: tuple  # for each term a dict: kind of axis -> number of distinct positions
+    visits: dict  # kind of axis -> (words, 1): rows or columns that a cycle visits
 
 
 @lru_cache(maxsize=64)
@@ -308,4 +309,8 @@ def word_graphs(words: tuple, options: CycleOptions) -> WordGraphs:
     coefficients = np.zeros((len(words), len(terms)))
     for term, (number, coefficient, _) in enumerate(terms):
         coefficients[number, term] = coefficient
-    return WordGraphs(tuple(weights), sums, coefficients, tuple(positions))
+    visits = {"inputs": np.array([[len(word)] for word in words])}
+    for kind in set(dict(options.spaces).values()) | {"features"}:
+        kinds = [[label.columns for label, _ in options.labels(word)] for word in words]
+        visits[kind] = np.array([[of.count(kind)] for of in kinds])
+    return WordGraphs(tuple(weights), sums, coefficients, tuple(positions), visits)
