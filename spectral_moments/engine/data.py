@@ -6,7 +6,7 @@
 __all__ = ['N_PREVIEWED_ROWS', 'AxisInfo', 'Noise', 'NamedMatrix', 'scale_by_power', 'describe_entries', 'find_scale', 'Data',
            'Recording', 'check_axes', 'check_noise', 'open_data']
 
-# %% ../../nbs/inside_data.ipynb #e45ab005
+# %% ../../nbs/inside_data.ipynb #5302c235
 import math
 from dataclasses import dataclass
 from functools import cached_property
@@ -19,7 +19,7 @@ from ..checks import check_labels, check_numbers, check_population
 from .arrays import backend, infinite, namespace, open_trials
 from .arrays import row_blocks, take_rows, to_numpy
 
-# %% ../../nbs/inside_data.ipynb #56787ad2
+# %% ../../nbs/inside_data.ipynb #c36590f2
 class AxisInfo(NamedTuple):
     "Describe one axis of the data: the inputs, or the features of one space."
 
@@ -53,7 +53,7 @@ class AxisInfo(NamedTuple):
             groups = np.unique(groups[keep], return_inverse=True)[1]
         return AxisInfo(len(keep), groups, self.population)
 
-# %% ../../nbs/inside_data.ipynb #f2ee6ca9
+# %% ../../nbs/inside_data.ipynb #9e249501
 class Noise(NamedTuple):
     "Describe noise that is independent from entry to entry, of a known law."
 
@@ -63,9 +63,9 @@ class Noise(NamedTuple):
 
     def variance(self, x):
         "Return an unbiased estimate of the variance of each entry of x, (P, Q)."
-        one = 2.0**-self.scale_exponent  # one count
+        one = float(np.ldexp(1.0, -self.scale_exponent))  # one count
         if self.law == "gaussian":
-            variance = np.asarray(self.parameter) * one**2
+            variance = np.ldexp(np.asarray(self.parameter, float), -2 * self.scale_exponent)
             return 0.0 * x + namespace(x).asarray(variance)
         if self.law == "poisson":
             return x * one
@@ -78,7 +78,7 @@ class Noise(NamedTuple):
         variance = np.asarray(self.parameter)[..., columns]
         return self._replace(parameter=variance[rows] if variance.ndim == 2 else variance)
 
-# %% ../../nbs/inside_data.ipynb #04299cca
+# %% ../../nbs/inside_data.ipynb #d2fceafd
 N_PREVIEWED_ROWS = 512
 
 
@@ -137,7 +137,7 @@ def scale_by_power(x, exponent):
     half = exponent // 2 if abs(exponent) > 1000 else 0  # beyond the range of a double
     return x * 2.0 ** (exponent - half) * 2.0**half if half else x * 2.0**exponent
 
-# %% ../../nbs/inside_data.ipynb #0041bb11
+# %% ../../nbs/inside_data.ipynb #02502cbd
 def describe_entries(x):
     "Return the largest size of the entries, their mean square over its square, how many."
     x = x.reshape(-1)
@@ -174,7 +174,7 @@ def find_scale(matrix, name):
     seen = T * min(P, N_PREVIEWED_ROWS) * Q if large else T * P * Q
     matrix.n_missing = round((seen - known) * (T * P * Q / seen))
 
-# %% ../../nbs/inside_data.ipynb #64e173b7
+# %% ../../nbs/inside_data.ipynb #6eeb448f
 @dataclass(eq=False)
 class Data:
     "Hold matrices of the same inputs, and what is known of them."
@@ -223,7 +223,7 @@ class Data:
         matrices = {name: matrix.take(rows) for name, matrix in self.matrices.items()}
         return Data(matrices, self.inputs.take(rows), self.center)
 
-# %% ../../nbs/inside_data.ipynb #dbd66d32
+# %% ../../nbs/inside_data.ipynb #e0037edf
 class Recording(NamedTuple):
     "Hold a measurement matrix with the labels of its rows and columns."
 
@@ -261,7 +261,7 @@ def check_axes(phi, name, trials):
         f"If they are (features, inputs, repeats), pass {name}.T and trials=True.",
     )
 
-# %% ../../nbs/inside_data.ipynb #fc858c2c
+# %% ../../nbs/inside_data.ipynb #07f1652b
 def check_noise(noise, matrix, name):
     "Return the `Noise` of a matrix, None, or an error that says why it cannot be."
     if noise is None:
@@ -283,6 +283,10 @@ def check_noise(noise, matrix, name):
             )
         if not (np.isfinite(variance).all() and (variance >= 0).all()):
             raise ArgumentError("noise", "noise must be a finite variance, not negative")
+        if np.isinf(np.ldexp(variance.max(), -2 * matrix.scale_exponent)):
+            raise ArgumentError(
+                "noise", f"noise is larger than {name} by more than doubles can hold"
+            )
         return Noise("gaussian", variance, matrix.scale_exponent)
     law, *draws = (noise,) if isinstance(noise, str) else noise
     if (law, len(draws)) not in (("poisson", 0), ("binomial", 1)):
@@ -314,7 +318,7 @@ def _check_counts(matrix, noise, draws, name):
                 "smoothed data do not follow it; pass the counts, or a variance",
             )
 
-# %% ../../nbs/inside_data.ipynb #3a52d0bf
+# %% ../../nbs/inside_data.ipynb #d7b8be93
 def _option_of(option, what, name, given, single):
     "Return what an option about columns is for one system."
     if option is None or single or (what == "population" and not isinstance(option, dict)):
@@ -357,7 +361,7 @@ def _check_rows(matrices, shared):
                 "shared_features=True column a of all must be the same feature",
             )
 
-# %% ../../nbs/inside_data.ipynb #a9626ec2
+# %% ../../nbs/inside_data.ipynb #0138ba4e
 def _open_matrix(phi, name, trials, space):
     "Return a `NamedMatrix`, validated and scaled."
     values = phi.values if isinstance(phi, Recording) else phi
