@@ -207,8 +207,6 @@ def test_squares_of_noisy_entries():
     assert pattern == ((0, 0, Entry("a", "square")),) and not others
     roles = [e[2].role for _, p in word_patterns(("a",) * 3, options) for e in p]
     assert set(roles) == {"right", "square"}
-    plain = word_patterns(("a",), options._replace(noisy=("b",)))
-    assert plain[0][1] == ((0, 0, A), (0, 0, A))
 
 
 def test_companions_of_missing_entries():
@@ -218,7 +216,5 @@ def test_companions_of_missing_entries():
         assert {e[0] for e in pattern} == {0, 1, 2, 3}
         assert len({e[:2] for e in pattern}) == 8
         assert len({(*e[:2], e[2].count) for e in pattern}) == 8
-    assert {e[2].role for _, p in word_patterns(("a",), options) for e in p} == {
-        "right",
-        "right_count",
-    }
+    roles = {e[2].role for _, p in word_patterns(("a",), options) for e in p}
+    assert roles == {"right", "right_count"}
