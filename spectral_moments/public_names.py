@@ -4,6 +4,7 @@ import ast
 import pkgutil
 import warnings
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 RENAMED = {  # 0.3 -> 1.0; these still work, with a DeprecationWarning
@@ -48,6 +49,9 @@ REMOVED = {  # 0.3 -> what to do instead
 }
 
 
+NEEDED = {"networks": "torch", "sklearn": "sklearn"}  # module -> package and extra
+
+
 def read_stub():
     "Return public name -> (module, attribute) from the stub of the package."
     stub = Path(__file__).with_name("__init__.pyi").read_text(encoding="utf-8")
@@ -83,10 +87,19 @@ def old_name(name):
     raise AttributeError(f"module {__package__!r} has no attribute {name!r}")
 
 
+def missing_package(name):
+    "Return the package that a name needs and that is not installed, or None."
+    package = NEEDED.get(STUB[name][0] or name)
+    return package if package and find_spec(package) is None else None
+
+
 def lazy_attribute(name):
     "Return a public name or a module of the package: its `__getattr__`."
     if name not in STUB:
         return old_name(name)
+    if package := missing_package(name):
+        remedy = f"pip install 'spectral_moments[{package}]'"
+        raise ImportError(f"sm.{name} needs {package}; {remedy}")
     module, attribute = STUB[name]
     if module is None:
         return load_module(attribute)
@@ -98,5 +111,5 @@ def lazy_attribute(name):
 
 
 def public_directory():
-    "Return what `dir()` and `help()` list: not what needs other packages."
-    return sorted({"__version__", *STUB} - {"sklearn"})
+    "Return what `dir()` and `help()` list: what can be used here."
+    return ["__version__", *sorted(name for name in STUB if not missing_package(name))]

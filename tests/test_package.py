@@ -3,7 +3,6 @@
 import ast
 import doctest
 import re
-import sys
 
 import numpy as np
 import pytest
@@ -16,19 +15,31 @@ FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 FOLDER = ROOT / "spectral_moments"
 
 
+NETWORKS = {"watch", "record", "inverse_dimension"}
+
+
 def test_estimators_need_neither_torch_nor_matplotlib():
     code = (
-        "import sys, spectral_moments as sm; [getattr(sm, name) for name in dir(sm)]; "
+        "import sys, spectral_moments as sm; "
+        f"[getattr(sm, name) for name in {sorted({*PUBLIC} - NETWORKS)}]; "
         "print(*sorted({'torch', 'matplotlib', 'sklearn', 'tqdm'} & set(sys.modules)))"
     )
     result = python("-c", code)
     assert (result.returncode, result.stdout.strip()) == (0, ""), result.stderr
 
 
-def test_without_torch(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"pip install 'spectral_moments\[torch\]'"):
-        sm.record(None, "", [1])
+def test_without_torch_and_sklearn():
+    code = (
+        "import sys; sys.modules['torch'] = sys.modules['sklearn'] = None; "
+        "import spectral_moments as sm; help(sm); assert not {*dir(sm)} & NAMES\n"
+        "try: sm.NAME\nexcept ImportError as error: print(error)"
+    )
+    names = {*NETWORKS, "networks", "sklearn"}
+    for name, extra in (("record", "torch"), ("networks", "torch"), ("sklearn", "sklearn")):
+        text = code.replace("NAMES", repr(names)).replace("NAME", name)
+        done = python("-c", text)
+        remedy = f"needs {extra}; pip install 'spectral_moments[{extra}]'\n"
+        assert done.stdout.endswith(f"sm.{name} {remedy}"), done.stderr
 
 
 ORDER = [
