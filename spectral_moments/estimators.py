@@ -5,14 +5,14 @@
 # %% auto #0
 __all__ = ['naive', 'kong_valiant', 'increasing', 'all_cycles']
 
-# %% ../nbs/inside_estimators.ipynb #e4a5873c
+# %% ../nbs/inside_estimators.ipynb #17e53bdd
 import numpy as np
 from numpy.typing import ArrayLike
 
 from .checks import ArgumentError, check_count, check_flag, check_n_jobs
 from .checks import check_order, check_random_state
 from .engine.arrays import backend, tensor_trials, to_numpy
-from .engine.data import open_data, scale_by_power
+from .engine.data import open_data
 from .engine.methods import run_plan
 from .engine.views import draw_view, trial_splits
 from .quantities import warn_all
@@ -20,14 +20,23 @@ from .results import power_words
 from .teaching.naive_moments import naive_sums
 from .teaching.one_sided import increasing_columns, increasing_rows
 
-# %% ../nbs/inside_estimators.ipynb #0eca3a23
+# %% ../nbs/inside_estimators.ipynb #ee70fb92
 def _in_units(values, data):
-    "Return moments of the scaled matrix in the units of the data."
-    exponent = data.matrices["phi"].scale_exponent
-    powers = [scale_by_power(1.0, 2 * n * exponent) for n in range(1, len(values) + 1)]
+    "Return moments of the scaled matrix in the units of the data; NaN beyond doubles."
+    orders = np.arange(1, len(values) + 1)
+    power = 2 * orders * data.matrices["phi"].scale_exponent
+    with np.errstate(over="ignore"):
+        found = np.ldexp(to_numpy(values), power)
+    beyond = np.isinf(found)
+    if beyond.any():
+        shown = ", ".join(f"m({n})" for n in orders[beyond])
+        warn_all(
+            [f"{shown}: beyond the range of doubles, NaN; divide phi by a constant"], 5
+        )
+        found[beyond] = np.nan
     if backend(values) == "torch":
-        return values * values.new_tensor(powers)
-    return to_numpy(values) * powers
+        return values * values.new_tensor(np.ldexp(np.where(beyond, np.nan, 1.0), power))
+    return found
 
 
 def _plain(phi, n_max, trials, sums):
@@ -79,7 +88,7 @@ def kong_valiant(
         phi, n_max, trials, increasing_rows if sampled == "rows" else increasing_columns
     )
 
-# %% ../nbs/inside_estimators.ipynb #8c4d4dbc
+# %% ../nbs/inside_estimators.ipynb #afd1826b
 def _by_method(phi, n_max, method, trials, center=False, **options):
     "Return the estimates of one method as an array."
     data = open_data({"phi": phi}, center=center, trials=trials)

@@ -4,10 +4,11 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'HIGHEST', 'LARGE', 'MANY_DRAWS', 'FEW_DRAWS', 'LOST', 'NEGLIGIBLE', 'TALLEST', 'TALLEST_RATIO', 'WIDEST',
-           'exact_order', 'check_method', 'check_sizes', 'draw_steps', 'choose_methods', 'lost_to_rounding', 'is_tall',
-           'has_pair_sums', 'sample_rows', 'spread_to_all', 'moments_in_memory', 'run_plan']
+           'exact_order', 'check_words', 'check_method', 'check_sizes', 'draw_steps', 'choose_methods',
+           'lost_to_rounding', 'is_tall', 'has_pair_sums', 'sample_rows', 'spread_to_all', 'moments_in_memory',
+           'run_plan']
 
-# %% ../../nbs/inside_methods.ipynb #d2b09b68
+# %% ../../nbs/inside_methods.ipynb #e761741f
 import math
 from collections import Counter
 
@@ -21,7 +22,7 @@ from .increasing import increasing_means
 from .pair_sums import pair_means
 from ..errors import Replicates, covariance, normal_replicates
 
-# %% ../../nbs/inside_methods.ipynb #30c249e4
+# %% ../../nbs/inside_methods.ipynb #d096f911
 METHODS = ("auto", "all_cycles", "increasing")
 HIGHEST = 4  # order of all cycles
 
@@ -35,7 +36,17 @@ def exact_order(data):
         return 2
     return 3 if grouped else HIGHEST
 
-# %% ../../nbs/inside_methods.ipynb #e636ba90
+# %% ../../nbs/inside_methods.ipynb #9d1109e0
+def check_words(data, words):
+    "Refuse words that are no words of the systems."
+    known = ", ".join(data.names)
+    if not words or not all(words):
+        raise ArgumentError("words", f"words is empty; pass tuples of the names {known}")
+    odd = [name for word in words for name in word if name not in data.names]
+    if odd:
+        raise ArgumentError("words", f"{odd[0]!r} is not one of the systems {known}")
+
+
 def check_method(data, words, method):
     "Refuse what no method, or not this one, can answer."
     n_max, single = max(map(len, words)), len(data.names) == 1
@@ -82,7 +93,7 @@ def check_sizes(data, words):
                 f"{asked} needs {need} {what}{centred}; there are {axis.count}{lower}",
             )
 
-# %% ../../nbs/inside_methods.ipynb #b53cc431
+# %% ../../nbs/inside_methods.ipynb #051f175c
 LARGE = 10**5  # entries of a matrix of which a draw takes long
 MANY_DRAWS, FEW_DRAWS = 32, 10
 
@@ -106,8 +117,8 @@ def draw_steps(data, words, draws, n_jobs, increasing=False):
     "Return the steps of words beyond the exact order, which need random draws."
     largest = max(math.prod(shape[1:]) for shape in data.shapes.values())
     usual = FEW_DRAWS if largest > LARGE else MANY_DRAWS
-    draws = usual if draws is None else draws
     members, missing = bool(data.grouped), any(data.missing.values())
+    draws = usual if draws is None else max(draws, int(members))
     near = tuple(w for w in words if len(w) <= HIGHEST and not increasing)
     far = tuple(w for w in words if w not in near)
     steps = []
@@ -137,7 +148,7 @@ def choose_methods(data, words, method, n_permutations, n_jobs):
     steps = [Step(near, word_means, "all cycles")] if near else []
     return steps + (draw_steps(data, far, n_permutations, n_jobs) if far else [])
 
-# %% ../../nbs/inside_methods.ipynb #50e6343a
+# %% ../../nbs/inside_methods.ipynb #f4887bdf
 LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
 NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero, not lost
 
@@ -173,7 +184,7 @@ def _replace_lost(moments, data, words, method, rng, options, n_jobs):
         moments = moments._replace(values=np.where(lost, np.nan, to_numpy(moments.values)))
     return moments._replace(lost=lost)
 
-# %% ../../nbs/inside_methods.ipynb #1b56bc7c
+# %% ../../nbs/inside_methods.ipynb #34d4cbbb
 TALLEST, TALLEST_RATIO = 4096, 8  # rows, and rows for each column, of one piece
 WIDEST = 8192  # columns up to which matrices of columns by columns are kept
 
@@ -206,7 +217,7 @@ def _split_words(data, words):
     short = tuple(word for word in words if len(word) <= 2) if has_pair_sums(data) else ()
     return short, tuple(word for word in words if word not in short)
 
-# %% ../../nbs/inside_methods.ipynb #7d2c25b4
+# %% ../../nbs/inside_methods.ipynb #f2c3db93
 def sample_rows(axis, size, rng):
     "Return the numbers of a random sample of about so many rows, whole groups, sorted."
     if size is None or size >= axis.size:
@@ -258,7 +269,7 @@ def _large_moments(data, words, method, n_permutations, rng, n_jobs, sample, opt
         lost = np.array([word in rest and found.lost[rest.index(word)] for word in words])
     return join_moments(parts, words)._replace(lost=lost)
 
-# %% ../../nbs/inside_methods.ipynb #3b8b1be3
+# %% ../../nbs/inside_methods.ipynb #68e57101
 def moments_in_memory(data, words, method, n_permutations, rng, n_jobs, **options):
     "Return the moments of data in memory: at once, or tall ones in blocks."
     parts, rest = [], words
@@ -288,6 +299,7 @@ def run_plan(
     bar=None,  # progress bar
 ):  # `Moments`
     "Estimate words by the methods that fit the data."
+    check_words(data, words)
     check_method(data, words, method)
     check_sizes(data, words)
     options = dict(deviations=deviations, bar=bar)
