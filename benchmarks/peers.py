@@ -73,11 +73,6 @@ MOMENTS = {  # name on the page: moments of orders 1..n_max
 }
 
 
-def ratio(first, second):
-    "The dimension of two moments."
-    return first**2 / second
-
-
 def driada_dimension(phi):
     "DRIADA's effective dimension, of correlations, with its correction, which draws."
     from driada.dimensionality import eff_dim
@@ -89,6 +84,7 @@ def driada_dimension(phi):
 def dimension_peers():
     "Name on the page: function that gives the centred dimension."
     moments = lambda phi: sm.estimate(phi, 2, stderr=False).values
+    ratio = lambda first, second: first**2 / second
     found = {
         "all cycles": lambda phi: sm.participation_ratio(phi).value,
         "naive by SVD": lambda phi: ratio(*by_svd(phi - phi.mean(0), 2)),
