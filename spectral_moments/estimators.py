@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['naive', 'kong_valiant', 'increasing', 'all_cycles']
 
-# %% ../nbs/inside_estimators.ipynb #17e53bdd
+# %% ../nbs/inside_estimators.ipynb #fdc7996b
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -20,14 +20,14 @@ from .results import power_words
 from .teaching.naive_moments import naive_sums
 from .teaching.one_sided import increasing_columns, increasing_rows
 
-# %% ../nbs/inside_estimators.ipynb #ee70fb92
+# %% ../nbs/inside_estimators.ipynb #6b790ece
 def _in_units(values, data):
     "Return moments of the scaled matrix in the units of the data; NaN beyond doubles."
     orders = np.arange(1, len(values) + 1)
     power = 2 * orders * data.matrices["phi"].scale_exponent
-    with np.errstate(over="ignore"):
+    with np.errstate(over="ignore", under="ignore"):
         found = np.ldexp(to_numpy(values), power)
-    beyond = np.isinf(found)
+    beyond = np.isinf(found) | ((abs(found) < 1e-290) & (to_numpy(values) != 0))
     if beyond.any():
         shown = ", ".join(f"m({n})" for n in orders[beyond])
         warn_all(
@@ -88,7 +88,7 @@ def kong_valiant(
         phi, n_max, trials, increasing_rows if sampled == "rows" else increasing_columns
     )
 
-# %% ../nbs/inside_estimators.ipynb #afd1826b
+# %% ../nbs/inside_estimators.ipynb #f786f969
 def _by_method(phi, n_max, method, trials, center=False, **options):
     "Return the estimates of one method as an array."
     data = open_data({"phi": phi}, center=center, trials=trials)
