@@ -154,12 +154,10 @@ def test_align_and_compare(capsys):
 
 def test_output(capsys):
     est = sm.estimate(PHI)
-    for name in ("x.txt", "x.json", "x.png", "x.PDF", "x.svg"):
-        run(capsys, "estimate", "phi.npy", "-o", name)
+    assert run(capsys, "estimate", "phi.npy", "-o", "x.txt") == f"{est}\n"
     assert Path("x.txt").read_text(encoding="utf-8") == f"{est}\n"
+    run(capsys, "estimate", "phi.npy", "-o", "x.json")
     assert json.loads(Path("x.json").read_text()) == json.loads(json.dumps(est.to_dict()))
-    assert Path("x.png").read_bytes().startswith(b"\x89PNG")
-    assert Path("x.PDF").read_bytes().startswith(b"%PDF")
 
 
 def test_report(capsys):

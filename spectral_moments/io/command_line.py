@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import warnings
+from contextlib import suppress
 from inspect import signature
 from pathlib import Path
 
@@ -16,12 +17,8 @@ import spectral_moments as sm
 from ..checks import printable
 from ..signatures import Note, signature_notes
 
-COMMANDS = {  # name: function of the library whose signature gives the options
-    "estimate": "estimate",
-    "align": "alignments",
-    "compare": "compare",
-    "report": "report",
-}
+# name of a command: function of the library whose signature gives the options
+COMMANDS = dict(estimate="estimate", align="alignments", compare="compare", report="report")
 NO_ANSWER = 4  # exit code if the data do not determine the dimension
 EXIT_CODES = f"""exit codes: 0 done; 1 the answer could not be written; 2 the data or options
 cannot be used; 3 a fault of the program; {NO_ANSWER} the data do not determine the dimension
@@ -31,7 +28,6 @@ LABELS = ("groups", "column_groups")  # read from files
 PYTHON_ONLY = ("phi", "given", "systems", "estimates", "path", "stderr", "among", "options")
 SHORT = {"random_state": "--seed", "n_jobs": "--jobs", "n_permutations": "--permutations"}
 WORDS = {"none": None, "inf": None, "true": True, "false": False}
-PICTURES = (".png", ".pdf", ".svg")
 
 
 def read_value(text):
@@ -42,10 +38,8 @@ def read_value(text):
     if text.lower() in WORDS:
         return WORDS[text.lower()]
     for kind in (int, float):
-        try:
+        with suppress(ValueError):
             return kind(text)
-        except ValueError:
-            continue
     return text
 
 
@@ -91,7 +85,7 @@ def make_parser() -> argparse.ArgumentParser:
         add_options(one, function)
         if name != "estimate":
             add_options(one, sm.estimate, without=signature(function).parameters)
-        about = "file to write: a page, .json, a picture (.png, .pdf, .svg) or text"
+        about = "file to write: the page, .json or text"
         one.add_argument("-o", "--output", metavar="FILE", default="", help=about)
         one.add_argument("--json", action="store_true", help="print JSON, not text")
     about = "the files are parts of the inputs of one matrix"
@@ -149,22 +143,16 @@ def answer(args):
     path = Path(args.output)
     if not path.parent.is_dir():
         raise ValueError(f"{path}: there is no such folder")
-    result, code, ending = run(args), 0, path.suffix.lower()
+    result, code = run(args), 0
     if args.command == "report":
         return str(result), code
     if args.command == "estimate" and args.dimension:
         certain, result = result.usable[:2].all(), result.dimension()
         determined = certain and all(map(math.isfinite, result.interval()))
         code = 0 if determined else NO_ANSWER
-    in_json = args.json or ending == ".json"
+    in_json = args.json or path.suffix.lower() == ".json"
     text = json.dumps(result.to_dict(), indent=1) if in_json else str(result)
-    if ending in PICTURES:
-        from matplotlib.figure import Figure
-
-        ax = Figure(figsize=(5, 3.6), layout="constrained").subplots()
-        result.plot(ax)
-        ax.figure.savefig(path, dpi=150)
-    elif args.output:
+    if args.output:
         path.write_text(text + "\n", encoding="utf-8")
     return text, code
 

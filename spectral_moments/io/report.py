@@ -7,10 +7,12 @@ import os
 import re
 import time
 import warnings
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from inspect import signature
 from pathlib import Path
+from typing import NamedTuple
 from urllib.parse import quote
 
 import numpy as np
@@ -54,19 +56,28 @@ def draw_svg(result, title: str) -> str:
     return svg.replace(INK, "currentColor").replace("#000000", "currentColor")
 
 
-def make_part(name: str, title: str, make, end: float) -> dict:
-    "Return figure and table of what `make` returns, or the reason why they are missing."
-    part = dict(name=name, title=title)
+class Part(NamedTuple):
+    "A section of the page."
+
+    name: str  # of the recording; empty: about all of them
+    title: str
+    make: Callable  # returns a result of the library, or rows of a table
+    costly: bool = False  # not begun when the time is over
+
+
+def render(part: Part, end: float) -> dict:
+    "Return figure and table of a part, or the reason why they are missing."
+    shown = dict(name=part.name, title=part.title)
     try:
-        if time.monotonic() > end:
+        if part.costly and time.monotonic() > end:
             raise RuntimeError("the time is over; pass more seconds")
-        result = make()
-        part["rows"] = result if isinstance(result, list) else [*result._rows()]
-        part["notes"] = getattr(result, "notes", [])
-        part["figure"] = draw_svg(result, title) if hasattr(result, "plot") else ""
+        result = part.make()
+        shown["rows"] = result if isinstance(result, list) else [*result._rows()]
+        shown["notes"] = getattr(result, "notes", [])
+        shown["figure"] = draw_svg(result, part.title) if hasattr(result, "plot") else ""
     except (ValueError, TypeError, RuntimeError, ArithmeticError) as error:
-        part["reason"] = printable(" ".join(str(error).split()))
-    return part
+        shown["reason"] = printable(" ".join(str(error).split()))
+    return shown
 
 
 def more_data(est) -> list[list]:
@@ -92,53 +103,30 @@ def dimension_of_parts(est, phi, options: dict):
     return sm.dimension_by_size(phi, n_draws=n_draws, **options)
 
 
-def cheap_parts(est) -> dict:
-    "Return what follows from the moments of one recording: title -> function."
-    return {
-        "Moments": lambda: est,
-        "What more data would give": lambda: more_data(est),
-        "Spectrum": lambda: sm.feasible(est),
-        "Power law": lambda: sm.power_law(est),
-    }
-
-
-def costly_parts(est, phi, options: dict) -> dict:
-    "Return what needs the recording itself: title -> function."
-    parts = {"Dimension of parts": lambda: dimension_of_parts(est, phi, options)}
-    if est.shape[0] > 1:
+def parts_of(name: str, est, phi, options: dict):
+    "Yield the parts about one recording; `phi` is None if only its moments are known."
+    yield Part(name, "Moments", lambda: est)
+    yield Part(name, "What more data would give", lambda: more_data(est))
+    yield Part(name, "Spectrum", lambda: sm.feasible(est))
+    yield Part(name, "Power law", lambda: sm.power_law(est))
+    if phi is not None:
+        make = lambda: dimension_of_parts(est, phi, options)
+        yield Part(name, "Dimension of parts", make, costly=True)
+    if phi is not None and est.shape[0] > 1:
         known = {k: x for k, x in options.items() if k not in ("trials", "noise")}
-        parts["Noise"] = lambda: sm.noise.noise_moments(phi, **known)
-    return parts
+        make = lambda: sm.noise.noise_moments(phi, **known)
+        yield Part(name, "Noise", make, costly=True)
 
 
-def alignment_parts(recordings: dict, options: dict) -> dict:
-    "Return what several recordings of the same inputs share: title -> function."
-    found = cache(lambda: sm.alignments(recordings, **options))
-    return {
-        "Alignment": found,
-        "Is the alignment above chance?": lambda: found().permutation_test(199),
-    }
-
-
-def make_parts(
-    estimates: dict, recordings: dict, paired, options: dict, end: float
-) -> list:
-    "Return all sections: first what costs nothing, then the rest until the time is over."
-    cheap, costly = {}, {}  # (name of the recording, title) -> function
-    if len(estimates) > 1:
-        compare = lambda: sm.compare(estimates, "dimension", paired=paired)
-        cheap["", "Do the dimensions differ?"] = compare
-    if len(estimates) > 1 and len(recordings) == len(estimates) and paired == "inputs":
-        for title, make in alignment_parts(recordings, options).items():
-            costly["", title] = make
-    for name, est in estimates.items():
-        for title, make in cheap_parts(est).items():
-            cheap[name, title] = make
-        if name in recordings:
-            for title, make in costly_parts(est, recordings[name], options).items():
-                costly[name, title] = make
-    parts = [make_part(*key, make, math.inf) for key, make in cheap.items()]
-    return parts + [make_part(*key, make, end) for key, make in costly.items()]
+def parts_together(estimates: dict, recordings: dict, paired, options: dict):
+    "Yield the parts that compare several recordings."
+    make = lambda: sm.compare(estimates, "dimension", paired=paired)
+    yield Part("", "Do the dimensions differ?", make)
+    if paired == "inputs" and len(recordings) == len(estimates):
+        aligned = cache(lambda: sm.alignments(recordings, **options))
+        yield Part("", "Alignment", aligned, costly=True)
+        make = lambda: aligned().permutation_test(199)
+        yield Part("", "Is the alignment above chance?", make, costly=True)
 
 
 def caveats(estimates: dict) -> list[str]:
@@ -181,13 +169,15 @@ def report(
     recordings = {k: x for k, x in named.items() if not isinstance(x, sm.Estimate)}
     estimates = named | {k: sm.estimate(x, n_max, **options) for k, x in recordings.items()}
     about = {k: x for k, x in options.items() if k in DATA_OPTIONS}
-    html = fill_template(
-        estimates,
-        title=printable(title or (next(iter(named)) if len(named) == 1 else "Report")),
-        caveats=caveats(estimates),
-        parts=make_parts(estimates, recordings, paired, about, end),
-        paired=paired,
-    )
+    parts = []
+    if len(named) > 1:
+        parts += parts_together(estimates, recordings, paired, about)
+    for name, est in estimates.items():
+        parts += parts_of(name, est, recordings.get(name), about)
+    parts.sort(key=lambda part: part.costly)  # first what costs nothing
+    title = title or (next(iter(named)) if len(named) == 1 else "Report")
+    shown = [render(part, end) for part in parts]
+    html = fill_template(estimates, title=printable(title), parts=shown, paired=paired)
     Path(path).write_text(html, encoding="utf-8")
     return Path(path)
 
@@ -198,6 +188,7 @@ def fill_template(estimates: dict, **values) -> str:
 
     template = Path(__file__).with_name("report_template.html").read_text("utf-8")
     data = json.dumps({name: est.to_dict() for name, est in estimates.items()})
+    values["caveats"] = caveats(estimates)
     values["answers"] = {name: f"{est.dimension()}" for name, est in estimates.items()}
     values["descriptions"] = {k: describe_data(est) for k, est in estimates.items()}
     page = Environment(autoescape=True).from_string(template)
