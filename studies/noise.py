@@ -7,12 +7,12 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
+import math
 from functools import partial
 
 import numpy as np
 
 from spectral_moments import RBF, increasing, kong_valiant, naive
-from spectral_moments.teaching.paper_algorithms import smoothed_noise
 
 SEED = 2027
 N_MAX = 7
@@ -31,6 +31,13 @@ ESTIMATORS = {
     "kv_col": partial(kong_valiant, n_max=N_MAX, trials=True, sampled="columns"),
     "increasing": partial(increasing, n_max=N_MAX, trials=True, n_jobs=1),
 }
+
+
+def smoothed_noise(T, P, Q, random_state=None, *, box=11):
+    "Normal noise of variance 1, correlated along each row over less than `box` columns."
+    white = np.random.default_rng(random_state).standard_normal((T, P, Q + box - 1))
+    sums = np.cumsum(np.pad(white, ((0, 0), (0, 0), (1, 0))), axis=-1)
+    return (sums[..., box:] - sums[..., :-box]) / math.sqrt(box)
 
 
 def situations(shape, seed):
