@@ -152,9 +152,7 @@ def _lowest_ridge(s):
     return float(s.log_kappa(t, s.dimension(t))[0])
 
 
-def operator_curve(
-    trials, center, labels=(None, None), population=math.inf, rng=None
-) -> Curve:
+def operator_curve(trials, center, labels=(None, None), population=math.inf, rng=None):
     "Estimate the curve of an operator from trials (T, P, Q), down to the resolution."
     terms = _draw_terms(trials, center, labels, population, check_random_state(rng))
     first = terms[0][1]
@@ -230,16 +228,14 @@ def find_target(f, unit: float, exponent: int = 0) -> tuple[str, list, Callable]
     4**exponent, and what is made of the trace and the sums."""
     if isinstance(f, str) and f in ENTROPIES:
         name, part = ENTROPIES[f]
-        own, entropy = (
-            lambda s: part(s / unit),
-            lambda s: part(s / unit) * np.log(part(s / unit)),
-        )
+        share = lambda s: part(s / unit)
+        entropy = lambda s: share(s) * np.log(share(s))
 
         def combine(trace, *sums):
             total, x = (trace / unit, *sums)[-2:]
             return total * np.exp(-x / total)
 
-        return name, [own, entropy] if f == "rankme" else [entropy], combine
+        return name, [share, entropy] if f == "rankme" else [entropy], combine
     if isinstance(f, tuple) and len(f) == 2 and f[0] == "ridge":
         ridge = check_positive(f[1], "f", "the ridge, added to the eigenvalues")
         name, own = f"dimension at ridge {ridge:.4g}", lambda s: s / (s + ridge)
@@ -320,10 +316,8 @@ def evaluate_curve(curve: Curve, f, exponent: int = 0, **fields) -> SpectralFunc
     with np.errstate(all="ignore"):
         value, raw = (float(function(x)) for x in (curve.values, curve.values + curve.bias))
         half, fast, none = (float(function(curve.values, rate)) for rate in RATES)
-    scale, call = (
-        SCALES["log" if min(value, raw, fast) > 0 else "identity"],
-        uuid.uuid4().hex,
-    )
+    scale = SCALES["log" if min(value, raw, fast) > 0 else "identity"]
+    call = uuid.uuid4().hex
     sources = {(call, kind): source for kind, source in curve.replicates.items()}
     at, _, sources = jackknife(function, curve.values, sources, scale, linear=True)
     half, fast, raw = scale.to([half, fast, raw])
@@ -336,7 +330,7 @@ def evaluate_curve(curve: Curve, f, exponent: int = 0, **fields) -> SpectralFunc
     relative = unseen if scale.power == 0 else unseen / (abs(value) or 1.0)
     endless, misfit = abs(none) > 2 * abs(value), max(error for _, error in fits)
     fields["notes"] = _function_notes(name, curve, relative, endless, misfit)
-    fields["summand"] = None if f in ENTROPIES else summands[0]
+    fields["summand"] = None if isinstance(f, str) else summands[0]
     sums = (g(curve.sample).sum() for g in summands)
     sample = float(combine(curve.sample.sum(), *sums))
     fields["resolved"] = float(curve.values[0])
@@ -389,7 +383,6 @@ def spectral_function(
     >>> q.uncorrected < 17 < 19 < q.value < 22  # that of the sample is too small
     True
     """
-    find_target(f, 1.0)
     options = dict(center=center, population=population, groups=groups)
     options |= dict(column_groups=column_groups, trials=trials)
     data = open_data({"phi": phi}, **options)
@@ -407,7 +400,7 @@ def spectral_function(
         raise ArgumentError("phi", problem)
     labels = data.inputs.groups, matrix.features.groups
     curve = operator_curve(x, data.center, labels, math.inf if size is None else size, rng)
-    est = estimate(phi, 2 if data.grouped or f in ENTROPIES else 4, **options)
+    est = estimate(phi, 2 if data.grouped or isinstance(f, str) else 4, **options)
     fields = dict(moments=est.scaled, n_features=size)
     result = evaluate_curve(curve, f, matrix.scale_exponent, **fields)
     result.notes.extend(est.notes)
