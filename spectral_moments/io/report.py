@@ -147,7 +147,7 @@ def report(
     n_max: int = 4,  # highest order, at least 2
     title: str = None,  # of the page; None: the name of the only recording
     paired: str = None,  # what several share, in the same order: None, "inputs", "features"
-    seconds: float = 60,  # no further costly part is begun after so many
+    seconds: float = 60,  # after the moments; then no further costly part is begun
     **options,  # others of `estimate`
 ) -> Path:  # the file
     "Write everything about a recording on one page: sm.report(phi, 'report.html')."
@@ -165,9 +165,10 @@ def report(
         raise ArgumentError("paired", f"paired = {paired!r} is not 'inputs' or 'features'")
     check_options("report", options, [*signature(sm.estimate).parameters][2:])
     n_max = check_count(n_max, "n_max", least=2)
-    end = time.monotonic() + float(check_numbers(seconds, "seconds"))
+    seconds = float(check_numbers(seconds, "seconds"))
     recordings = {k: x for k, x in named.items() if not isinstance(x, sm.Estimate)}
     estimates = named | {k: sm.estimate(x, n_max, **options) for k, x in recordings.items()}
+    end = time.monotonic() + seconds
     about = {k: x for k, x in options.items() if k in DATA_OPTIONS}
     parts = []
     if len(named) > 1:
