@@ -194,12 +194,12 @@ def progress_lines(total: int | None, unit: str, seconds: float):
     def log():
         while not finished.wait(seconds):
             passed = time.monotonic() - started
-            line = (
-                f"{bar.done} {unit}s in {passed:.0f} s" if bar.done else f"{passed:.0f} s"
-            )
-            if bar.total and bar.done:
+            line = f"running for {passed:.0f} s"
+            if bar.done:
+                line += f": {bar.done} {unit}s"
+            if bar.done and bar.total:
                 rest = passed * max(bar.total / bar.done - 1, 0)
-                line += f", {bar.total} in all: about {rest:.0f} s to go"
+                line += f" of {bar.total}, about {rest:.0f} s to go"
             logging.getLogger("spectral_moments").warning(line)
 
     bar.update = update
