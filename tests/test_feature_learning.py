@@ -74,12 +74,6 @@ def test_company_does_not_matter(digits):
         np.testing.assert_allclose(together[1][name], alone[name], rtol=1e-4)
 
 
-def test_training_learns(split):
-    (found,) = follow(Networks(64, 64), [split], 10, measured=[0, 5, 10], n_max=3)
-    assert found["accuracy"][-1] > 0.75 > 0.3 > found["accuracy"][0]
-    assert (np.diff(found["loss"]) < 0).all()
-
-
 def test_follow_measures_what_it_says(split):
     networks = Networks(64, 40, seeds=[7])
     raw = networks.hidden(split.test_images)[0]

@@ -14,9 +14,10 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 
-from spectral_moments.figures import line, use_style
-
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "studies"))
+from figures import line, use_style  # noqa: E402
+
 FILE, DATA = ROOT / "_static/readme.png", ROOT / "results/cortex.json"
 WAYS = {  # column of the stored sweep: look
     "naive, one trial": line("naive", label="naive, one trial", linestyle=":"),
