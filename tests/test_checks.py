@@ -32,10 +32,10 @@ def test_the_error_carries_the_name_of_the_argument():
     assert len(str(ArgumentError("x", "many words " * 1000))) < 400
 
 
-@pytest.mark.parametrize("wrong", [2.0, "3", None, True, np.arange(3), [1]])
-def test_counts(wrong):
+def test_counts():
     assert checks.check_count(np.int8(3), "k") == 3
-    assert "k must be a whole number" in str(refusal(checks.check_count, wrong, "k"))
+    for wrong in (2.0, "3", None, True, np.arange(3), [1]):
+        assert "k must be a whole number" in str(refusal(checks.check_count, wrong, "k"))
     assert "at least 1" in str(refusal(checks.check_count, 0, "k"))
     assert "at most 4" in str(refusal(checks.check_count, 5, "k", most=4))
 
@@ -93,8 +93,6 @@ def test_population():
     assert checks.check_population(np.int64(64), 20) == 64
     with pytest.warns(DeprecationWarning, match=r"population=R, the number of features"):
         assert checks.check_population((None, 64), 20) == 64
-    with pytest.warns(DeprecationWarning, match="population"):
-        assert checks.check_population((None, None), 20) is None
     error = refusal(checks.check_population, (100, 64), 20)
     assert 'sm.kong_valiant(phi, n_max, sampled="columns")' in str(error)
     assert "less than the 20 features" in str(refusal(checks.check_population, 19, 20))
@@ -136,5 +134,3 @@ def test_texts(capsys):
     assert checks.printable("a\x1b]0;b\x07 ± é\n") == "a?]0;b? ± é\n"
     checks.show_error(checks.check_count, 0, "k")
     assert capsys.readouterr().out.startswith("ArgumentError: k = 0 is too small")
-    with pytest.raises(AssertionError):
-        checks.show_error(checks.check_count, 1, "k")

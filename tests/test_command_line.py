@@ -58,18 +58,12 @@ def reason(capsys, *arguments, code=2):
 
 # --------------------------------------------------------------------------------- flags
 def test_every_option_has_a_flag():
-    left = ("phi", "stderr", "options")
-    actions = make_parser()._subparsers._group_actions[0].choices
-    for command, name in [("estimate", "estimate"), ("report", "estimate")]:
-        flags = {action.dest: action for action in actions[command]._actions}
-        for option in signature(getattr(sm, name)).parameters:
-            assert option in flags or option in left, option
-            assert option in left or len(flags[option].help) > 5, option
-    for command, name in [("align", "alignments"), ("compare", "compare")]:
-        flags = {action.dest for action in actions[command]._actions}
-        assert {"center", "groups", "population"} <= flags
-        left = {*signature(getattr(sm, name)).parameters} - flags
-        assert left <= {*command_line.PYTHON_ONLY}
+    commands = make_parser()._subparsers._group_actions[0].choices
+    for command, function in command_line.COMMANDS.items():
+        flags = {action.dest: action for action in commands[command]._actions}
+        for option in {*signature(getattr(sm, function)).parameters, "center", "groups"}:
+            if option not in command_line.PYTHON_ONLY:
+                assert len(flags[option].help) > 5, option
 
 
 def test_values():
@@ -104,20 +98,16 @@ def test_estimate(capsys):
     est = sm.estimate(PHI)
     assert run(capsys, "estimate", "phi.npy") == f"{est}\n"
     assert answer(capsys, "estimate", "phi.npy") == json.loads(json.dumps(est.to_dict()))
-    found = answer(capsys, "estimate", "two.npz", "--key", "b")
-    assert found["values"] == pytest.approx(sm.estimate(PHI[::2]).values, rel=1e-12)
-
-
-def test_several_files(capsys):
-    np.save("first.npy", PHI[:8])
-    np.save("rest.npy", PHI[8:])
-    one = answer(capsys, "estimate", "phi.npy")
-    parts = answer(capsys, "estimate", "first.npy", "rest.npy", "--shards")
-    assert parts["values"] == pytest.approx(one["values"], rel=1e-12)
-    expected = sm.estimate(np.load("trials.npy"), trials=True).values
-    np.save("again.npy", PHI + 0.1)
-    for files in (["trials.npy"], ["phi.npy", "again.npy"]):
-        found = answer(capsys, "estimate", *files, "--trials")
+    for name, rows in {"first": PHI[:8], "rest": PHI[8:], "again": PHI + 0.1}.items():
+        np.save(f"{name}.npy", rows)
+    trials = sm.estimate([PHI, PHI + 0.1], trials=True).values
+    for call, expected in {
+        "two.npz --key b": sm.estimate(PHI[::2]).values,
+        "first.npy rest.npy --shards": est.values,
+        "trials.npy --trials": trials,
+        "phi.npy again.npy --trials": trials,
+    }.items():
+        found = answer(capsys, "estimate", *call.split())
         assert found["values"] == pytest.approx(expected, rel=1e-12)
 
 
