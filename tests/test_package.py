@@ -96,6 +96,14 @@ def test_removed():
             assert getattr(sm, public)
 
 
+@pytest.mark.parametrize("name", ["participation_ratio", "compare", "alignments", "report"])
+def test_misspelt_options(name):
+    phi = np.eye(9)
+    given = phi if name == "participation_ratio" else {"a": phi, "b": phi}
+    with pytest.raises(TypeError, match=rf"^{name}\(\) has no option 'centre'; did you"):
+        getattr(sm, name)(given, centre=True)
+
+
 def test_readme():
     "Every Python block of the README runs, in one namespace, and prints what it says."
     text = (ROOT / "README.md").read_text()
