@@ -175,7 +175,7 @@ def _check_probabilities(given, size, name):
     if given is None:
         return np.full(size, 1 / size)
     given = check_numbers(given, name)
-    if given.shape != (size,) or given.min() < 0 or abs(given.sum() - 1) > 1e-12:
+    if given.shape != (size,) or given.min() < 0 or not abs(given.sum() - 1) <= 1e-12:
         problem = f"{name} must hold {size} non-negative numbers that sum to one"
         raise ArgumentError(name, f"{problem}; divide it by its sum, or leave it out")
     return given

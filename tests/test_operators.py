@@ -1,11 +1,11 @@
-"""Processes with known answers, and spectra from exact moments."""
+"""Processes with known answers."""
 
 import numpy as np
 import pytest
 
 import spectral_moments as sm
-from spectral_moments import RBF, Discrete, Linear, LinearPair, PowerLaw, RBFPair, ReLU
-from spectral_moments.processes import power_sums
+from spectral_moments.processes import RBF, Discrete, Linear, LinearPair, PowerLaw
+from spectral_moments.processes import Process, RBFPair, ReLU, power_sums
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from spectral_moments.processes import power_sums
     ids=lambda process: type(process).__name__,
 )
 def test_process_interface(process):
-    assert isinstance(process, sm.Process)
+    assert isinstance(process, Process)
     phi = process.sample(5, 7, random_state=1)
     assert phi.shape == (5, 7)
     np.testing.assert_array_equal(phi, process.sample(5, 7, random_state=1))
@@ -35,6 +35,21 @@ def test_process_interface(process):
         process.sample(3, 2.5)
 
 
+@pytest.mark.parametrize("process", [Linear(4), PowerLaw(1.0, 30), RBF(2), ReLU(4)])
+def test_independent_cycles_have_the_moments(process):
+    "Products of four entries of 2 x 2 matrices: their mean is m(2), of squares m(1)."
+    rng, found = np.random.default_rng(5), []
+    for _ in range(60):
+        phi = process.sample(300, 300, rng)
+        a, b, c, d = (phi[i::2, k::2].diagonal() for i in (0, 1) for k in (0, 1))
+        found.append(np.stack([a**2, a * b * c * d], axis=1))
+    found = np.concatenate(found)
+    error = found.std(axis=0) / np.sqrt(len(found))
+    truth = process.moments(2)
+    assert (abs(found.mean(axis=0) - truth) < 4 * error).all()
+    assert (abs(found.mean(axis=0) - 3 * truth) > 4 * error).all()  # negative control
+
+
 @pytest.mark.parametrize("pair", [LinearPair(4, 0.6, mean=1.0), RBFPair(2, (0.5, 2.0))])
 def test_pair_interface(pair):
     phi, psi = pair.sample(5, 6, 7, random_state=1)
@@ -42,20 +57,27 @@ def test_pair_interface(pair):
     np.testing.assert_array_equal(phi, pair.sample(5, 6, 7, random_state=1)[0])
     assert pair.moment("ab") == pytest.approx(pair.moment(("b", "a")))
     assert 0 < pair.alignment() < 1
+    drawn = [sm.alignment(*pair.sample(60, 80, 80, k)).value for k in range(12)]
+    error = np.std(drawn, ddof=1) / np.sqrt(12)
+    assert abs(np.mean(drawn) - pair.alignment()) < 4 * error
     with pytest.raises(ValueError, match="Q2 = 0"):
         pair.sample(5, 6, 0)
 
 
-def test_discrete_keeps_its_own_table():
-    table = np.ones((2, 2))
-    process = Discrete(table)
-    table[:] = 7
-    np.testing.assert_allclose(process.moments(2), 1)
-
-
-def test_sample_frequencies():
-    process = Discrete([[0.0], [1.0]], input_probs=[0.9, 0.1])
-    share = process.sample(20_000, 1, random_state=1).mean()
+def test_discrete():
+    table = np.array([[1.0, -1.0], [2.0, 0.5], [0.0, 3.0]])
+    probs = dict(input_probs=[0.5, 0.3, 0.2], feature_probs=[0.4, 0.6])
+    process = Discrete(table, **probs)
+    weighted = np.sqrt(probs["input_probs"])[:, None] * table
+    sigma = np.linalg.svd(weighted * np.sqrt(probs["feature_probs"]), compute_uv=False)
+    np.testing.assert_allclose(process.eigenvalues(2), sigma**2, rtol=1e-12)
+    cycles = lambda x: np.array([x[0, 0] ** 2, x[0, 0] * x[1, 0] * x[1, 1] * x[0, 1]])
+    exact = process.expectation(cycles, 2, 2)
+    np.testing.assert_allclose(exact, process.moments(2), rtol=1e-12)
+    table[:] = 7  # the process keeps its own
+    np.testing.assert_allclose(process.eigenvalues(2), sigma**2, rtol=1e-12)
+    rare = Discrete([[0.0], [1.0]], input_probs=[0.9, 0.1])
+    share = rare.sample(20_000, 1, random_state=1).mean()
     assert abs(share - 0.1) < 4 * np.sqrt(0.09 / 20_000)
 
 
@@ -63,10 +85,10 @@ def test_sample_frequencies():
     ("process", "name", "wrong"),
     [
         (Linear, "scale", [0.0, -1.0, np.nan, np.inf]),
-        (PowerLaw, "exponent", [-1, np.inf]),
+        (PowerLaw, "exponent", [-1, np.inf, np.nan]),
         (PowerLaw, "rank", [0]),
         (Discrete, "input_probs", [[0.5, 0.6], [1.5, -0.5], [1.0], [[0.5, 0.5]]]),
-        (Discrete, "input_probs", [[np.nan, 1]]),
+        (Discrete, "input_probs", [[np.nan, 1], ["a", "b"]]),
     ],
 )
 def test_refused(process, name, wrong):
@@ -84,3 +106,4 @@ def test_power_law_process():
     law = PowerLaw(1.5, 30, scale=0.2)
     np.testing.assert_allclose(law.eigenvalues(40)[:30], 0.2 * np.arange(1.0, 31) ** -1.5)
     assert law.eigenvalues(40)[30:].max() == 0 and len(law.eigenvalues()) == 30
+    assert repr(law) == "PowerLaw(exponent=1.5, rank=30, scale=0.2)"

@@ -57,6 +57,19 @@ def test_the_caller_keeps_the_covariance():
     assert_allclose(process.input_cov, before, rtol=1e-15)
 
 
+def test_eigenfunctions_are_orthonormal_and_expand_the_kernel():
+    process = RBF(1, input_cov=2.0, kernel_cov=0.7)
+    nodes, weights = np.polynomial.hermite_e.hermegauss(80)
+    x, weights = np.sqrt(2.0) * nodes[:, None], weights / weights.sum()
+    e = process.eigenfunctions(x, 40)
+    assert_allclose(e[:, :8].T * weights @ e[:, :8], np.eye(8), atol=1e-9)
+    y = np.linspace(-2, 2, 5)[:, None]
+    expanded = process.eigenfunctions(y, 60) * process.eigenvalues(60)
+    assert_allclose(
+        expanded @ process.eigenfunctions(y, 60).T, process.kernel(y, y), atol=1e-6
+    )
+
+
 def test_huge_levels_are_not_written_out():
     process = RBF(1000)
     assert process.multi_indices(1500).shape == (1500, 1000)
@@ -68,40 +81,34 @@ def test_huge_levels_are_not_written_out():
 
 @pytest.mark.parametrize("name", ["input_cov", "kernel_cov"])
 @pytest.mark.parametrize(
-    ("bad", "says"),
+    ("bad", "message"),
     [
         (0.0, "not positive definite"),
         (-1.0, "not positive definite"),
         ([1.0, -1e-9], "must be positive"),
         ([[1.0, 2.0], [2.0, 1.0]], "add a small multiple of the identity"),
         (np.ones((2, 2)), "not positive definite"),
-        ([[1.0, 0.5], [0.4, 1.0]], r"\[0, 1\] is 0.5 but \[1, 0\] is 0.4"),
-        ([[1.0, 0.3], [0.0, 1.0]], "not symmetric"),
-        (np.nan, "infinite or NaN"),
-        ([1.0, np.inf], "infinite or NaN"),
-        ([1.0, 2.0, 3.0], "but dim = 2"),
+        ([[1.0, 0.5], [0.4, 1.0]], "not symmetric"),
+        (np.nan, "finite"),
+        ([1.0, np.inf], "finite"),
+        ([1.0, 2.0, 3.0], "2 variances"),
         (np.eye(3), "2 x 2 matrix"),
-        (np.ones((1, 2, 2)), "shape"),
         ([], "shape"),
-        ([[1.0, 2.0], [3.0]], "same length"),
+        ([[1.0, 2.0], [3.0]], "must be numbers"),
+        ("wide", "must be numbers"),
+        (1j, "must be numbers"),
     ],
 )
-def test_bad_covariances(name, bad, says):
-    with pytest.raises(ValueError, match=says) as caught:
+def test_bad_covariances(name, bad, message):
+    with pytest.raises(ValueError, match=message) as caught:
         RBF(2, **{name: bad})
     assert str(caught.value).startswith(name)
 
 
-@pytest.mark.parametrize("bad", ["wide", 1j, None, [[1.0, 1j], [0, 1]], True])
-def test_covariances_that_are_not_real_numbers(bad):
-    with pytest.raises(TypeError, match="kernel_cov has dtype"):
-        RBF(2, kernel_cov=bad)
-
-
 def test_bad_arguments():
-    with pytest.raises(ValueError, match=r"y has shape \(1, 3\)"):
+    with pytest.raises(ValueError, match=r"inputs have shape \(1, 3\)"):
         RBF(2).kernel(np.ones((1, 2)), np.ones((1, 3)))
-    with pytest.raises(ValueError, match="x has shape"):
+    with pytest.raises(ValueError, match="inputs have shape"):
         RBF(2).eigenfunctions(np.ones((4, 3)), 2)
     for wrong in (dict(dim=2), dict(dim=3, scale=-1)):
         with pytest.raises(ValueError, match="dim|scale"):
