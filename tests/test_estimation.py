@@ -1,632 +1,340 @@
-"""The front door: every kind of input, exact identities, and every warning."""
+"""The calls: every kind of array, exact expectations, the estimators of the paper."""
 
 import itertools
-import json
+import logging
 import math
-import re
-import sys
 import warnings
+from fractions import Fraction
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse
 import torch
+from conftest import cycle_mean, normal, rational
 
-from spectral_moments import (
-    RBF,
-    Linear,
-    all_cycles,
-    estimate,
-    increasing,
-    kong_valiant,
-    naive,
-    sketched,
-)
+import spectral_moments as sm
+from spectral_moments import all_cycles, estimate, increasing, kong_valiant, naive
 from spectral_moments.checks import ArgumentError
-from spectral_moments.engine import choice
-from spectral_moments.engine.choice import choose
-from spectral_moments.engine.reduction import FAMILIES, RUNS, Axis
-from spectral_moments.engine.sources import open_source
-from spectral_moments.engine.systems import Design, System
-from spectral_moments.results import compare, from_moments
+from spectral_moments.engine.data import Recording
+from spectral_moments.processes import Discrete
+from spectral_moments.teaching.cycles import mean_over_disjoint
 
-PHI = Linear(3, scale=0.3).sample(24, 30, random_state=1)
+PHI = sm.Linear(3, scale=0.3).sample(24, 30, random_state=1)
+ESTIMATORS = (naive, kong_valiant, increasing, all_cycles)
 
+# --- any array ----------------------------------------------------------------------------
 
-def uncentred(phi, n_max, **options):
-    "Moments with the mean, as the functions of the paper have them."
-    return estimate(phi, n_max, **{"center": False, **options})
-
-
-def noted(*args, message, **options):
-    "The estimate, after asserting that the message is in its notes, and nothing is warned."
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        result = uncentred(*args, **options)
-    assert any(re.search(message, note) for note in result.notes)
-    return result
-
-
-@pytest.mark.parametrize(
-    ("method", "function"),
-    [
-        ("naive", naive),
-        ("kv_row", kong_valiant),
-        ("row", kong_valiant),
-        ("col", lambda phi, n: kong_valiant(phi, n, sampled="columns")),
-        ("all_cycles", all_cycles),
-        ("both", all_cycles),
-        ("increasing", increasing),
-    ],
-)
-def test_methods_are_the_functions(method, function):
-    result = uncentred(PHI, 3, method=method, n_permutations=0)
-    np.testing.assert_allclose(result.values, function(PHI, 3), rtol=1e-12)
+WHOLE = np.random.default_rng(0).integers(-9, 9, (14, 11))
+STRIDED = np.zeros((28, 33))
+STRIDED[::2, ::3] = WHOLE
+READ_ONLY = WHOLE.astype(float)
+READ_ONLY.flags.writeable = False
+ARRAYS = {
+    "list": WHOLE.tolist(),
+    "int8": WHOLE.astype(np.int8),
+    "uint16": (WHOLE + 9).astype(np.uint16),
+    "float32": WHOLE.astype(np.float32),
+    "float16": WHOLE.astype(np.float16),
+    "longdouble": WHOLE.astype(np.longdouble),
+    "columns first": np.asfortranarray(WHOLE, dtype=float),
+    "strided": STRIDED[::2, ::3],
+    "reversed": WHOLE[::-1, ::-1].astype(float)[::-1, ::-1],
+    "read only": READ_ONLY,
+    "big endian": WHOLE.astype(">f8"),
+    "frame": pd.DataFrame(WHOLE),
+    "tensor": torch.tensor(WHOLE, dtype=torch.float32),
+    "masked": np.ma.masked_array(WHOLE, mask=False),
+    "matrix": np.asmatrix(WHOLE),
+    "recording": Recording(WHOLE),
+    "view of repeats": np.stack([WHOLE, 0 * WHOLE], axis=2)[:, :, 0],
+}
 
 
-def test_auto_mixes_methods():
-    result = uncentred(PHI, 7, random_state=3)
-    assert result.methods == ["all_cycles"] * 5 + ["increasing"] * 2
-    np.testing.assert_allclose(result.values[:5], all_cycles(PHI, 5), rtol=1e-12)
+@pytest.mark.parametrize("kind", ARRAYS)
+def test_any_array(kind):
+    x = ARRAYS[kind]
+    before = np.asarray(x.values if kind in ("frame", "recording") else x).copy()
+    shift = 9 if kind == "uint16" else 0
+    expected = estimate(WHOLE.astype(float) + shift, 3)
+    for options in ({}, dict(method="increasing", n_permutations=2)):
+        est = estimate(x, 3, **options)
+        assert est.values.dtype == float
+        if not options:
+            np.testing.assert_allclose(est.values, expected.values, rtol=1e-12)
+            np.testing.assert_allclose(est.stderr, expected.stderr, rtol=1e-10)
+    after = x.values if kind in ("frame", "recording") else x
+    np.testing.assert_array_equal(np.asarray(after), before)  # never modified
 
 
-@pytest.mark.parametrize("method", ["all_cycles", "increasing"])
-def test_missing_row_and_column_is_the_smaller_matrix(method):
-    phi = np.vstack([PHI, np.full((1, 30), np.nan)])
-    result = uncentred(phi, 4, method=method, n_permutations=0)
-    whole = uncentred(PHI, 4, method=method, n_permutations=0)
-    np.testing.assert_allclose(result.values, whole.values, rtol=1e-8)
+def test_truth_values():
+    flags = WHOLE > 0
+    one, two = (estimate(x, 2).values for x in (flags, flags.astype(float)))
+    np.testing.assert_array_equal(one, two)
 
 
-def test_too_few_observed_cycles():
-    phi = np.where(np.eye(6) > 0, 1.0, np.nan)  # no two entries share a row or a column
-    result = noted(phi, 3, message="too few fully observed cycles at n = 2, 3")
-    assert np.isfinite(result.values[0])
-    assert np.isnan(result.values[1:]).all()
-    assert not result.usable[1:].any()
+@pytest.mark.parametrize("function", [*ESTIMATORS, estimate])
+def test_bad_arrays_and_orders(function):
+    bad = [np.ones(3), [[np.inf, 1]], [[1j]], np.ones((0, 2)), "phi", None, [[1, 2], [3]]]
+    bad += [
+        scipy.sparse.eye(3),
+        pd.DataFrame({"a": ["x"]}),
+        np.array([[2**60]]),
+        {"a": PHI},
+    ]
+    for phi in bad:
+        with pytest.raises(ArgumentError) as error:
+            function(phi, 1)
+        assert error.value.argument == "phi" and str(error.value).startswith("phi ")
+    for n_max in (0, -1, 31, 2.0, "2", True, None):
+        with pytest.raises(ArgumentError) as error:
+            function(PHI, n_max)
+        assert error.value.argument == "n_max"
 
 
-def test_centring_ignores_column_shifts():
-    shift = 100 * np.random.default_rng(4).standard_normal(30)
-    for method in (
-        "auto",
-        "all_cycles",
-        "increasing",
-        "blocks",
-        "naive",
-        "kv_row",
-        "kv_col",
-    ):
-        plain = uncentred(PHI, 3, center=True, method=method, random_state=1)
-        moved = uncentred(PHI + shift, 3, center=True, method=method, random_state=1)
-        np.testing.assert_allclose(moved.values, plain.values, rtol=1e-6)
-        np.testing.assert_allclose(moved.stderr, plain.stderr, rtol=1e-6)
+def test_options_of_the_estimators():
+    with pytest.raises(ArgumentError, match="must be 'rows' or 'columns'"):
+        kong_valiant(PHI, 2, sampled="row")
+    with pytest.raises(ArgumentError, match="above 4"):
+        all_cycles(PHI, 5)
+    with pytest.raises(ArgumentError, match="center must be True or False"):
+        all_cycles(PHI, 2, center=1)
+    with pytest.raises(ArgumentError, match="n_permutations"):
+        increasing(PHI, 2, n_permutations=-1)
 
 
-def test_pairs_approach_centred_cycles():
-    exact = all_cycles(PHI, 3, center=True)
-    pairs = dict(method="increasing", n_permutations=1500, stderr=False)
-    many = uncentred(PHI, 3, center=True, **pairs).values
-    np.testing.assert_allclose(many[:2], exact[:2], rtol=0.05)
-    np.testing.assert_allclose(many[2], exact[2], atol=0.2 * exact[1] ** 1.5)
-    pairs = dict(method="all_cycles", n_permutations=300, stderr=False)
-    beyond = estimate(PHI, 5, **pairs)  # pairs, from 5 on
-    np.testing.assert_allclose(beyond.values[:2], exact[:2], rtol=0.05)
-    with pytest.raises(ArgumentError, match="the highest order of all cycles"):
-        estimate(PHI, 5, method="all_cycles", groups=np.arange(24) // 2)
-
-
-def test_centred_orders_and_rows():
-    assert uncentred(PHI, 6, center=True).methods == ["all_cycles"] * 4 + ["increasing"] * 2
-    assert uncentred(PHI[:5], 2, center=True).methods == ["all_cycles"] * 2
-    for method, family in FAMILIES.items():
-        if not family.sampled:  # the rows are all there are, and have one mean
-            assert np.isfinite(
-                uncentred(PHI[:5], 3, center=True, method=method).values
-            ).all()
-            continue
-        with pytest.raises(ValueError, match="n_max = 3 needs 6 .* center=True, .* are 5"):
-            uncentred(PHI[:5], 3, center=True, method=method)
-    with pytest.raises(ValueError, match="n_max = 1 needs 2 distinct rows .* there are 1"):
-        uncentred(PHI[:1], 1, center=True)
-    with pytest.raises(ValueError, match="larger than 5, the highest order of all cycles"):
-        uncentred(PHI, 6, center=True, method="all_cycles")
-    assert uncentred(PHI, 5, center=True, method="all_cycles").methods == ["all_cycles"] * 5
-    with pytest.raises(ValueError, match=r"exceeds min\(P, Q\) = 2"):
-        uncentred(PHI[:, :2], 3, center=True)
-
-
-def test_number_of_views(caplog):
-    def count(*shape, **options):
-        caplog.clear()
-        phi = np.random.default_rng(0).standard_normal(shape)
-        with caplog.at_level("INFO", logger="spectral_moments"):
-            uncentred(phi, progress=True, **options)
-        return int(caplog.messages[-1].split()[0])
-
-    assert count(12, 15, n_max=3) == 1
-    assert count(12, 15, n_max=3, method="increasing") == RUNS
-    assert count(12, 15, n_max=3, method="increasing", n_permutations=3) == 3
-    assert count(12, 15, n_max=3, method="increasing", n_permutations=0) == 1
-    assert count(2, 12, 15, n_max=2) == 1
-    assert count(2, 12, 15, n_max=2, method="increasing", n_permutations=0) == 2
-    assert count(4, 12, 15, n_max=2) == 3  # all splits in two halves
-    assert count(5, 12, 15, n_max=2) == 2  # two random ones, crosswise
-
-
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize(("unit", "n_max"), [(1e-13, 7), (1e-20, 7), (1e20, 7), (1e40, 3)])
-def test_errors_in_any_unit(unit, n_max, center):
-    plain = uncentred(PHI, n_max, random_state=1, center=center)
-    other = uncentred(unit * PHI, n_max, random_state=1, center=center)
-    relative = plain.stderr / plain.values
-    np.testing.assert_allclose(other.stderr / other.values, relative, rtol=1e-6)
-    np.testing.assert_array_equal(other.usable, plain.usable)
-
-
-@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (1, 1), (2, 1, 5)])
+@pytest.mark.parametrize("shape", [(1, 5), (5, 1), (1, 1)])
 def test_one_row_or_column(shape):
-    phi = np.random.default_rng(1).standard_normal(shape)
-    assert np.isinf(uncentred(phi, 1).stderr[0])
+    phi = normal(shape)
+    est = estimate(phi, 1, center=False)
+    assert np.isinf(est.stderr[0]) and est.values[0] == pytest.approx((phi**2).mean())
 
 
-def test_share_of_the_mean():
-    rng = np.random.default_rng(1)
-    for mean, told in ((0.6, False), (0.85, True)):  # 26% and 42%
-        notes = uncentred(rng.standard_normal((60, 80)) + mean, 2).notes
-        assert any("mean over inputs" in note for note in notes) == told
+def test_errors_only_if_asked_for():
+    est, bare = estimate(PHI, 3), estimate(PHI, 3, stderr=False)
+    np.testing.assert_array_equal(bare.values, est.values)
+    assert np.isnan(bare.stderr).all() and not bare.replicates and not bare.usable.any()
 
 
-def test_no_stderr_for_biased_methods_or_on_request():
-    assert np.isnan(uncentred(PHI, 2, method="naive").stderr).all()
-    for method in FAMILIES:
-        result = uncentred(PHI, 2, method=method, stderr=False)
-        assert np.isnan(result.stderr).all()
-        assert not result.usable.any()
+# --- seeds, threads, progress -------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("phi", "n_max", "message"),
-    [
-        (np.full((8, 9), 3.0), 2, "phi is constant"),
-        (PHI + 5, 2, "center=True"),
-        (PHI[:6], 4, "close to min"),
-        (
-            np.random.default_rng(6).standard_normal((12, 12)),
-            4,
-            "relative standard errors|not positive",
-        ),
-    ],
-)
-def test_notes(phi, n_max, message):
-    noted(phi, n_max, message=message)
+@pytest.mark.filterwarnings("ignore")
+def test_seeds_and_threads():
+    gaps = PHI.copy()
+    gaps[2, 3] = np.nan
+    for x, n_max in ((PHI, 6), (gaps, 3)):
+        one, two, three = (estimate(x, n_max, n_jobs=jobs) for jobs in (1, 3, None))
+        for other in (two, three):
+            np.testing.assert_array_equal(one.values, other.values)
+            np.testing.assert_array_equal(one.stderr, other.stderr)
+        other = estimate(x, n_max, random_state=1)
+        exact = [k for k, label in enumerate(one.methods) if label == "all cycles"]
+        np.testing.assert_array_equal(one.values[exact], other.values[exact])
+        assert one.values[-1] != other.values[-1]
+        generator = np.random.default_rng(0)
+        again = estimate(x, n_max, random_state=generator)
+        np.testing.assert_array_equal(again.values, one.values)
+        assert estimate(x, n_max, random_state=generator).values[-1] != one.values[-1]
+    assert estimate(PHI, 6, random_state=None).values[-1] != one.values[-1]
 
 
-def test_silent_when_all_is_well():
-    assert estimate(Linear(3).sample(100, 120, random_state=1), 2).notes == []
+def test_splits_of_many_repeats_are_no_draw():
+    repeats = normal((7, 30, 12), 7) + normal((30, 12), 8)
+    one, other = (estimate(repeats, trials=True, random_state=s).values for s in (1, 2))
+    np.testing.assert_array_equal(one, other)
 
 
-def test_shown():
-    result = uncentred(PHI, 3)
-    text = str(result)
-    assert "24 inputs x 30 features" in text
-    assert len(text.splitlines()) >= 5
-    assert result._repr_html_().startswith("<p>Spectral moments of 24 inputs x 30 features")
-    groups, weights = np.arange(24) // 2, np.arange(30)
-    full = estimate(PHI, 2, groups=groups, column_weights=weights, random_state=7)
-    used = "centred, 12 groups of inputs, weights of features, method auto, seed 7, version"
-    assert used in str(full).splitlines()[0]
-    some = uncentred(np.stack([PHI] * 3), 2, population=(None, 40))
-    assert "3 trials, not centred, population of 40 features" in str(some)
-    told = json.loads(json.dumps(full.to_dict()))
-    assert told["schema"] == 3 and told["settings"]["groups"] == {"inputs": 12}
-    assert told["settings"]["version"] == told["version"]
-    record = json.loads(json.dumps(uncentred(PHI, 3, method="naive").to_dict()))
-    assert record["stderr"] == [None] * 3
-    import matplotlib
+def test_progress_is_logged(caplog, monkeypatch):
+    "Where there is no terminal: lines that say how long it takes."
+    slow = lambda *args, **options: __import__("time").sleep(0.05) or run(*args, **options)
+    from spectral_moments.engine import average
 
-    matplotlib.use("Agg")
-    assert result.plot(label="x").get_xlabel() == "order $n$"
+    run = average.draw_view
+    monkeypatch.setattr(average, "draw_view", slow)
+    from spectral_moments import checks
+
+    lines = checks.progress_lines
+    monkeypatch.setattr(checks, "progress_lines", lambda n, unit, s: lines(n, unit, 0.1))
+    with caplog.at_level(logging.INFO, logger="spectral_moments"):
+        estimate(PHI, 5, center=False, n_permutations=10, progress=True)
+    assert any("to go" in message for message in caplog.messages)
+    caplog.clear()
+    estimate(PHI, 2)
+    assert not caplog.messages
 
 
-def test_compare():
-    import matplotlib
-    import matplotlib.pyplot as plt
+# --- exact expectations -------------------------------------------------------------------
 
-    matplotlib.use("Agg")
-    results = {
-        "long": uncentred(PHI, 5),
-        "short": uncentred(PHI, 2),
-        "naive": uncentred(PHI, 4, method="naive"),
-    }
-    truth = Linear(3, scale=0.3).moments(5)
-    ax = compare(results).plot(truth=truth)
-    labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert sorted(labels) == ["long", "naive", "short", "truth"]
-    points = [bar.lines[0] for bar in ax.containers if bar.lines[0].get_marker() != "_"]
-    shifts = [line.get_xdata()[0] for line in points]
-    np.testing.assert_allclose(shifts, [0.92, 1.0, 1.08])
-    assert len({line.get_marker() for line in points}) == 3
-    np.testing.assert_array_equal(points[1].get_ydata(), results["short"].values)
-    np.testing.assert_array_equal(ax.lines[-1].get_ydata(), truth)
-    ticks = [tick for tick in ax.get_xticks() if ax.get_xlim()[0] < tick < ax.get_xlim()[1]]
-    assert ticks == [1, 2, 3, 4, 5]  # the longest, whatever came last
-    _, mine = plt.subplots()
-    assert compare({"x": results["short"]}).plot(mine) is mine
-    assert all(t == round(t) for t in compare({"x": uncentred(PHI, 1)}).plot().get_xticks())
-    plt.close("all")
+PROCESS = Discrete([[1.0, -1.0, 2.0], [0.5, 3.0, 1.0]], input_probs=[0.6, 0.4])
+CENTRED = PROCESS.table - PROCESS.input_probs @ PROCESS.table
+TRUTH = PROCESS.moments(2)
+CENTRED_TRUTH = Discrete(CENTRED, input_probs=PROCESS.input_probs).moments(2)
 
 
-def test_compare_paired():
-    """Two layers that saw the same inputs: what the inputs do to both drops out."""
-    rng = np.random.default_rng(3)
-    gains, maps = (
-        np.exp(0.5 * rng.standard_normal((60, 1))),
-        rng.standard_normal((2, 5, 90)),
-    )
-    inputs = gains * rng.standard_normal((60, 5))
-    both = {k: uncentred(inputs @ m, 2) for k, m in zip("ab", maps)}
-    (apart,), (together,) = (
-        compare(both, of="dimension", paired=paired).rows for paired in (None, "inputs")
-    )
-    assert together["difference"] == apart["difference"]
-    assert together["error"] < 0.7 * apart["error"]
-    custom = compare(both, of=lambda est: est.derive(lambda m: m[0], "log", name="size"))
-    assert custom.rows[0]["of"] == "size"
-    direct = compare({k: est.dimension() for k, est in both.items()}, paired="inputs")
-    assert direct.rows[0]["p"] == together["p"]
-    with pytest.raises(ValueError, match="same number of inputs"):
-        compare(both | {"c": uncentred(PHI, 2)}, paired="inputs")
-    with pytest.raises(ValueError, match="of = 'size' is not"):
-        compare(both, of="size")
+def expected(P, Q=2, prepare=lambda phi: phi, **options):
+    "The mean over every sample of what `estimate` gives."
+    value = lambda phi: estimate(prepare(phi), 2, stderr=False, **options).values
+    return PROCESS.expectation(value, P, Q)
 
 
-def test_p_values_are_level():
-    rng, process = np.random.default_rng(5), RBF(2)
-    found = []
-    for _ in range(150):
-        pair = {k: uncentred(process.sample(40, 60, rng), 3) for k in "ab"}
-        rows = compare(pair).rows + compare(pair, of="dimension").rows
-        found.append([row["p"] < 0.05 for row in rows])
-    assert (np.mean(found, axis=0) < 0.11).all()
-    other = uncentred(RBF(2, input_cov=4.0).sample(60, 90, 6), 3)
-    one = uncentred(process.sample(60, 90, 7), 3)
-    assert compare({"one": one, "other": other}).rows[1]["p"] < 0.01
+@pytest.mark.filterwarnings("ignore")
+def test_unbiased():
+    np.testing.assert_allclose(expected(3, center=False), TRUTH, rtol=1e-10)
+    np.testing.assert_allclose(expected(4), CENTRED_TRUTH, rtol=1e-9)
+    for estimator in (naive, increasing, all_cycles):
+        mean = PROCESS.expectation(partial(estimator, n_max=2), 3, 2)
+        biased = estimator is naive  # the negative control
+        assert np.allclose(mean, TRUTH, rtol=1e-10) != biased
+    by_pairs = expected(4, method="increasing", n_permutations=1)
+    np.testing.assert_allclose(by_pairs, CENTRED_TRUTH, rtol=1e-9)
 
 
-def test_plot_leaves_out_what_a_logarithm_cannot_show():
-    import matplotlib.pyplot as plt
+@pytest.mark.filterwarnings("ignore")
+def test_unbiased_given_the_missing_entries():
+    def holes(phi):
+        phi = phi.copy()
+        phi[0, 1] = np.nan
+        return phi
 
-    values = np.array([1.0, -0.1, np.nan, 0.01])
-    result = from_moments(values)
-    ax = result.plot(shift=0.5)
-    np.testing.assert_array_equal(ax.lines[0].get_xdata(), [1.5, 4.5])
-    assert ax.lines[0].get_linestyle() == "None"
-    assert len(ax.containers) == 1
-    stderr = np.array([0.1, 0.1, np.nan, 0.001])
-    result = from_moments(values, stderr)
-    ax = result.plot(color="C3")
-    limit = ax.containers[1].lines[0]
-    np.testing.assert_array_equal(limit.get_xdata(), [2])
-    np.testing.assert_allclose(limit.get_ydata(), result.interval()[1][1])
-    assert limit.get_color() == "C3"
-    whole = from_moments(abs(values[:2]), stderr[:2]).plot()
-    assert whole.lines[0].get_linestyle() == "-"
-    assert len(from_moments(-values[:1], stderr[:1] / 9).plot().lines) == 1
-    plt.close("all")
+    np.testing.assert_allclose(expected(5, prepare=holes), CENTRED_TRUTH, rtol=1e-9)
+    np.testing.assert_allclose(expected(3, prepare=holes, center=False), TRUTH, rtol=1e-9)
 
 
-def test_compare_refuses_what_has_no_names():
-    result = uncentred(PHI, 2)
-    for bad in ([result], result, {"x": result.values}, {}):
-        with pytest.raises(TypeError, match="estimates must be a dict of name: Estimate"):
-            compare(bad)
+@pytest.mark.filterwarnings("ignore")
+def test_unbiased_with_repeats():
+    "Signs of the noise are enumerated: +-1 in each entry of two repeats."
+    table, total = np.array([[1.0, -1.0], [0.5, 3.0]]), 0.0
+    signs = list(itertools.product((-1.0, 1.0), repeat=8))
+    for noise in signs:
+        repeats = table + np.reshape(noise, (2, 2, 2))
+        total = total + estimate(repeats, 2, trials=True, center=False, stderr=False).values
+    exact = estimate(table, 2, center=False, stderr=False).values
+    np.testing.assert_allclose(total / len(signs), exact, rtol=1e-10)
 
 
-def test_plot_without_matplotlib(monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
-    with pytest.raises(ImportError, match=r"spectral_moments\[plot\]"):
-        uncentred(PHI, 2).plot()
-    with pytest.raises(ImportError, match=r"spectral_moments\[plot\]"):
-        compare({"x": uncentred(PHI, 2)}).plot()
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("center", "sizes"), [(False, (1, 3)), (True, (2, 1, 1, 1))])
+def test_a_group_is_drawn_then_an_input(center, sizes):
+    """Brute force: films of two kinds with frames of their own, of unequal length, each
+    of either kind with the same probabilities."""
+    kinds = [np.array([[1.0, -1.0], [2.0, 0.5]]), np.array([[0.0, 1.5], [-1.0, 1.0]])]
+    probs, groups = (0.6, 0.4), np.repeat(np.arange(len(sizes)), sizes)
+    frames, weights = np.concatenate(kinds), np.repeat(probs, 2) / 2
+    table = frames - weights @ frames if center else frames
+    truth, mean, plain = Discrete(table, input_probs=weights).moments(2), 0.0, 0.0
+    options = dict(center=center, stderr=False)
+    for kind in itertools.product((0, 1), repeat=len(sizes)):
+        for frame in itertools.product((0, 1), repeat=len(groups)):
+            x = np.array([kinds[kind[g]][f] for g, f in zip(groups, frame)])
+            weight = math.prod(probs[k] for k in kind) / 2 ** len(groups)
+            for columns, share in (([0, 0], 0.25), ([0, 1], 0.5), ([1, 1], 0.25)):
+                y, part = x[:, columns], weight * share
+                mean = mean + part * estimate(y, 2, groups=groups, **options).values
+                if not center:
+                    plain = plain + part * estimate(y, 2, **options).values
+    np.testing.assert_allclose(mean, truth, rtol=1e-8)
+    if not center:  # negative control: the frames of a film are alike
+        assert abs(plain[1] / truth[1] - 1) > 0.05
 
 
-@pytest.mark.parametrize(
-    ("options", "argument", "message"),
-    [
-        (dict(method="best"), "method", "method = 'best' is not known; use one of auto"),
-        (dict(method=None), "method", "method = None"),
-        (dict(method=["auto"]), "method", r"method = \['auto'\]"),
-        (dict(n_permutations=-1), "n_permutations", "n_permutations"),
-        (
-            dict(n_permutations=1.0),
-            "n_permutations",
-            "n_permutations must be a whole number",
-        ),
-        (dict(n_jobs=0), "n_jobs", "n_jobs"),
-        (dict(n_jobs=-1), "n_jobs", "n_jobs = -1"),
-        (dict(random_state="x"), "random_state", "random_state"),
-        (dict(center="no"), "center", "center must be True or False, not 'no'"),
-        (dict(center=1), "center", "center must be True or False"),
-        (dict(stderr="yes"), "stderr", "stderr must be True or False"),
-        (dict(progress=None), "progress", "progress must be True or False"),
-        (dict(trials=3), "trials", "trials must be True or False"),
-        (dict(population=24), "population", "features = 24 is smaller than the 30"),
-        (dict(population=(24, 30, 1)), "population", "must be a pair"),
-        (dict(population=(23, None)), "population", "inputs = 23 is smaller than the 24"),
-        (dict(population=(None, 2.5)), "population", "population must be a whole"),
-        (dict(row_weights=np.ones(23)), "row_weights", "row_weights must hold 24 numbers"),
-        (dict(row_weights=np.zeros(24)), "row_weights", "row_weights .* not all zero"),
-        (dict(row_weights=[-1.0] * 24), "row_weights", "row_weights .* not negative"),
-        (dict(row_weights=[np.nan] * 24), "row_weights", "row_weights must be finite"),
-        (dict(row_weights=["a"] * 24), "row_weights", "row_weights must hold 24 numbers"),
-        (dict(column_weights=np.ones(24)), "column_weights", "column_weights must hold 30"),
-        (dict(groups=np.zeros(3)), "groups", r"groups has shape \(3,\).*24 labels"),
-        (dict(groups=np.zeros(24)), "n_max", "needs 2 distinct groups.*there are 1"),
-        (dict(column_groups=np.zeros(30)), "n_max", "groups of columns.*are 1"),
-        (dict(groups=range(24), method="increasing"), "method", "does not know groups"),
-        (dict(population=(99, 99), method="naive"), "method", "does not know population"),
-        (dict(population=(99, 99), groups=range(24)), "population", "sizes of the groups"),
-        (dict(population=(99, None), row_weights=range(24)), "population", "one of them"),
-    ],
-)
-def test_refused(options, argument, message):
-    with pytest.raises(ArgumentError, match=message) as refusal:
-        estimate(PHI, 3, **options)
-    assert refusal.value.argument == argument
-
-
-def test_refused_data():
-    with pytest.raises(ValueError, match="infinite"):
-        estimate([[1.0, np.inf], [np.nan, 1.0]], 1)
-    with pytest.raises(ValueError, match="only NaN"):
-        estimate(np.full((3, 3), np.nan), 1)
-    with pytest.raises(ValueError, match=r"n_max = 4 exceeds"):
-        estimate(PHI[:3])
-    for several, message in (
-        ([PHI, PHI], "a list of 2 arrays; pass trials=True"),
-        (torch.zeros(2, 9, 9), "tensor of shape .* pass trials=True"),
-    ):
-        with pytest.raises(ArgumentError, match=message):
-            estimate(several, 2)
-        assert estimate(several, 2, trials=True).shape[0] == 2
-    with pytest.raises(TypeError, match="sparse"):
-        estimate(scipy.sparse.csr_matrix(PHI), 3)
-    with pytest.raises(ValueError, match=r"n_max = 6 is larger than 5.*'increasing'"):
-        estimate(PHI, 6, method="all_cycles")
-    with pytest.raises(ValueError, match="n_max = 6 is larger than 4.*lower n_max$"):
-        estimate(PHI, 6, population=(99, 99))
-
-
-@pytest.mark.parametrize(
-    ("shape", "n_max", "names"),
-    [
-        ((1, 100, 200), 5, ["all_cycles"] * 5),
-        ((2, 100, 200), 5, ["all_cycles"] * 5),
-        ((1, 300, 600), 7, ["all_cycles"] * 4 + ["increasing"] * 3),
-        ((1, 1000, 1000), 6, ["all_cycles"] * 4 + ["blocks"] * 2),
-        ((1, 5000, 6000), 5, ["all_cycles"] + ["sketched"] * 4),
-        ((1, 40, 20000), 2, ["all_cycles"] * 2),
-        ((1, 20000, 64), 4, ["sums"] * 4),
-    ],
-)
-def test_choice_by_price(shape, n_max, names):
-    words = tuple(("phi",) * n for n in range(1, n_max + 1))
-    families = lambda source, **options: choose(
-        Design({"phi": System(source)}, **options), words, walks=["increasing", "blocks"]
-    )
-    assert families(Shaped(shape))[0] == names
-    # a file is not held in one piece
-    assert {*families(Shaped(shape, backend="file"))[0]} <= {"sums", "sketched"}
-    for gaps in (False, True) if n_max < 5 else ():
-        centred, runs = families(Shaped(shape, gaps=gaps), center=True)
-        assert len(centred) == n_max and (runs is None or runs >= 1)
-
-
-class Shaped:
-    "A source of a size, without numbers."
-
-    def __init__(self, shape, backend="numpy", gaps=False):
-        self.shape, self.backend, self.gaps = shape, backend, gaps
-
-
-def test_large_matrices_are_sketched(monkeypatch):
-    large = lambda design, words, **options: (["sketched"] * len(words), None)
-    exact = uncentred(PHI, 3, method="all_cycles")
-    unit = 2.0 ** (-2 * np.arange(1, 4)[:, None] * open_source(PHI).exponent)
-    axes = {k: Axis(unit * axis.deviations) for k, axis in exact.axes.items()}
-    monkeypatch.setattr(choice, "choose", large)
-    monkeypatch.setattr(choice, "axes_from_sample", lambda *_: axes)
-    found = uncentred(PHI, 3)
-    assert found.methods == ["sketched"] * 3 and found.shape == (1, 24, 30)
-    assert (found.parts["probes"] <= found.stderr).all()
-    np.testing.assert_allclose(found.values[0], (PHI**2).mean())
-    assert "of which probes" in str(found) and "probes" in found.to_dict()["parts"]
-    assert any("method='blocks' is exact" in note for note in found.notes)
-    for phi in (PHI.tolist(), torch.tensor(PHI), PHI[None]):
-        np.testing.assert_allclose(uncentred(phi, 3).values, found.values, rtol=1e-9)
-
-
-# --------------------------------------------------------------------- every combination
-def combination(T, gaps, weights, groups, seed=0):
-    "A small matrix or trials of it, and the options that belong to it."
-    rng, options = np.random.default_rng([T, gaps, seed]), {}
-    phi = PHI[:16, :15] + 0.2 * rng.standard_normal((T, 16, 15))
-    if gaps:
-        phi[rng.random(phi.shape) < 0.08] = np.nan
-    if weights:
-        options = dict(row_weights=1 + rng.random(16), column_weights=1 + rng.random(15))
-    if groups:
-        options["groups"] = np.arange(16) // 2 + 10
-    return (phi if T > 1 else phi[0]), options
-
-
-#: trials, and which of gaps, centring, weights, groups: half with one trial, half with two
-SWITCHES = [(2 - sum(x) % 2, x) for x in itertools.product((False, True), repeat=4)]
-SWITCHES += [(5, (False,) * 4), (5, (True,) * 4)]
-
-
-@pytest.mark.parametrize(("T", "switches"), SWITCHES)
-def test_every_combination(T, switches):
-    gaps, center, weights, groups = switches
-    phi, known = combination(T, gaps, weights, groups)
-    known.update(center=center, random_state=1, n_jobs=1)
-    exact = estimate(phi, 2, stderr=False, **known).values
-    for method in ("auto", *FAMILIES):
-        options = known | dict(method=method)
-        if method == "sketched":
-            options.update(n_permutations=6)  # one pairing of 16 rows says little
-        if method == "sums" and center and (gaps or weights or groups):
-            continue  # left to others
-        if groups and method != "auto" and "groups" not in FAMILIES[method].apart:
-            with pytest.raises(ValueError, match=f"'{method}' does not know groups"):
-                estimate(phi, 2, **options)
-            continue
-        result = estimate(phi, 2, **options)
-        assert np.isfinite(result.values).all() and result.shape == (T, 16, 15)
-        doubled = estimate(2 * phi, 2, stderr=False, **options).values
-        np.testing.assert_allclose(doubled, [4, 16] * result.values, rtol=1e-9)
-        if method in ("naive", "kv_row", "kv_col"):
-            assert np.isnan(result.stderr).all()
-            continue
-        assert (result.stderr > 0).all() and np.isfinite(result.covariance).all()
-        parts = np.hypot.reduce(list(result.parts.values()))
-        np.testing.assert_allclose(result.stderr, parts, rtol=1e-9)
-        error = np.fmax(result.stderr, 0.02 * abs(exact))
-        assert (abs(result.values - exact) < 2 * error).all(), method
-
-
-@pytest.mark.parametrize("center", [False, True])
-@pytest.mark.parametrize("T", [1, 2])
-def test_populations(T, center):
-    phi, _ = combination(T, False, False, False)
-    options = dict(center=center, random_state=1)
-    infinite = uncentred(phi, 3, **options)
-    assert infinite.methods == ["all_cycles"] * 3
-    huge = uncentred(phi, 3, population=(10**9, 10**9), **options)
-    np.testing.assert_allclose(huge.values, infinite.values, rtol=1e-6)
-    whole = uncentred(phi, 3, population=(16, 15), **options)
-    if T == 1:
-        plain = uncentred(phi, 3, method="naive", **options)
-        np.testing.assert_allclose(whole.values, plain.values, rtol=1e-9)
-    for axis in ("inputs", "features"):
-        np.testing.assert_allclose(whole.parts[axis], 0, atol=1e-12)
-    assert ("trials" in whole.parts) == (T > 1)  # other trials would have other noise
-    half = uncentred(phi, 3, population=(32, None), **options)
-    many = uncentred(phi, 3, population=(10**9, None), **options)
-    ratio = half.parts["inputs"][0] / many.parts["inputs"][0]
-    np.testing.assert_allclose(ratio, math.sqrt(0.5), rtol=0.1)
-
-
-def test_weights_and_groups_that_say_nothing():
-    for method in ("all_cycles", "increasing", "blocks"):
-        options = dict(method=method, n_permutations=0, random_state=0)
-        plain = uncentred(PHI, 3, **options)
-        flat = uncentred(
-            PHI, 3, row_weights=np.full(24, 3), column_weights=[2] * 30, **options
-        )
-        np.testing.assert_allclose(flat.values, plain.values, rtol=1e-9)
-        np.testing.assert_allclose(flat.stderr, plain.stderr, rtol=1e-6)
-        absent = np.arange(24) < 20
-        found = uncentred(PHI, 3, row_weights=absent, **options).values
-        if method != "blocks":  # whose blocks are of other sizes
-            np.testing.assert_allclose(found, uncentred(PHI[:20], 3, **options).values)
-    alone = uncentred(PHI, 3, groups=[f"movie {i}" for i in range(24)], random_state=0)
-    np.testing.assert_allclose(alone.values[:2], all_cycles(PHI, 2), rtol=1e-9)
-
-
-# ------------------------------------------------- numbers, range, threads of `increasing`
-def test_increasing_at_extremes():
+def test_unbiased_for_a_finite_layer():
+    "Every choice of two of four features, without replacement."
+    layer = normal((3, 4), 5)
+    K = layer @ layer.T / 4
+    exact = (K**2)[~np.eye(3, dtype=bool)].mean()  # inputs remain a sample
+    pairs = list(itertools.combinations(range(4), 2))
+    options = dict(center=False, stderr=False)
+    found = [estimate(layer[:, list(a)], 2, population=4, **options).values for a in pairs]
     np.testing.assert_allclose(
-        increasing(np.full((90, 90), -1e2), 60), 1e4 ** np.arange(1.0, 61), rtol=1e-10
+        np.mean(found, axis=0), [(layer**2).mean(), exact], rtol=1e-10
     )
-    phi = np.random.default_rng(5).standard_normal((90, 90))
-    value = increasing(phi, 60)
-    assert np.isfinite(value).all() and (value != 0).all()
-    np.testing.assert_array_equal(increasing(phi / 4, 60), value / 16.0 ** np.arange(1, 61))
-    np.testing.assert_array_equal(increasing(np.zeros((4, 5)), 3), np.zeros(3))
-    np.testing.assert_array_equal(increasing(1e-100 * np.eye(300), 5)[1:], np.zeros(4))
+    wrong = [estimate(layer[:, list(a)], 2, **options).values for a in pairs]
+    assert abs(np.mean(wrong, axis=0)[1] / exact - 1) > 0.1  # of infinitely many
 
 
-@pytest.mark.parametrize("size", [1e-30, 1e30])
-@pytest.mark.parametrize("function", [increasing, all_cycles, naive, kong_valiant])
-def test_entries_of_extreme_size(size, function):
-    phi = np.random.default_rng(1).standard_normal((40, 50)) + 0.5
-    np.testing.assert_allclose(
-        function(size * phi, 4) / size ** np.arange(2.0, 9, 2), function(phi, 4), rtol=1e-11
-    )
+def test_unbiased_for_counts():
+    "Poisson noise of a rate of two, enumerated up to 16 counts; one input, one feature."
+    k = np.arange(17)
+    law = np.array([math.exp(-2) * 2.0**j / math.factorial(j) for j in k])
+    options = dict(center=False, noise="poisson", stderr=False)
+    found = [estimate([[float(j)]], 1, **options).values[0] for j in k]
+    assert law @ found == pytest.approx(4.0, rel=1e-8)
 
 
-@pytest.mark.parametrize("size", [1e-200, 1e-60, 1e60, 1e150, 1e300])
-@pytest.mark.parametrize("function", [increasing, all_cycles, naive, kong_valiant])
-def test_beyond_doubles_is_nan_and_told(size, function):
-    phi = np.full((5, 6), size)
-    with np.errstate(over="ignore", under="ignore"):
-        expected = size ** np.arange(2.0, 9, 2)
-    beyond = (expected == 0) | np.isinf(expected)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        values = function(phi, 4)
-    np.testing.assert_allclose(values[~beyond], expected[~beyond], rtol=1e-12)
-    assert np.isnan(values[beyond]).all()
-    assert beyond.any() == any("beyond the range" in str(w.message) for w in caught)
+# --- the estimators of the paper ----------------------------------------------------------
 
 
-def test_increasing_seed_and_threads():
-    phi = np.random.default_rng(9).standard_normal((70, 90))
-    one, two = (uncentred(PHI, 6, method="increasing", n_jobs=jobs) for jobs in (1, 3))
-    np.testing.assert_array_equal(one.values, two.values)
-    np.testing.assert_array_equal(one.stderr, two.stderr)
-    first = increasing(phi, 5, n_permutations=3, random_state=7, n_jobs=1)
-    for n_jobs in (2, 5, None):
-        again = increasing(phi, 5, n_permutations=3, random_state=7, n_jobs=n_jobs)
-        np.testing.assert_array_equal(again, first)
-    assert (increasing(phi, 5, n_permutations=3, random_state=8) != first)[2:].all()
-    generator = np.random.default_rng(7)
-    options = dict(n_permutations=3, random_state=generator)
-    np.testing.assert_array_equal(increasing(phi, 5, **options), first)
-    assert (increasing(phi, 5, **options) != first)[2:].all()
+def test_exact_in_fractions():
+    for P, Q, n in ((4, 4, 4), (5, 4, 3), (3, 7, 3), (7, 2, 2)):
+        phi = normal((P, Q), P + Q)
+        exact = float(mean_over_disjoint(rational(phi), n))
+        assert all_cycles(phi, n)[-1] == pytest.approx(exact, rel=1e-9)
+        assert exact == pytest.approx(cycle_mean({"a": phi}, "a" * n), rel=1e-9)
 
 
-def test_progress(capsys, caplog, monkeypatch):
-    pytest.importorskip("tqdm")
-    phi = np.random.default_rng(1).standard_normal((40, 50))
-    with caplog.at_level("INFO", logger="spectral_moments"):  # where there is no terminal
-        increasing(phi, 3, n_permutations=6, progress=True)
-        increasing(phi, 3, n_permutations=1, progress=True)
-    assert caplog.messages == ["6 views", "1 view"] and capsys.readouterr().err == ""
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    value = increasing(phi, 3, n_permutations=6, random_state=1, progress=True)
-    assert "6view" in capsys.readouterr().err
-    np.testing.assert_array_equal(
-        value, increasing(phi, 3, n_permutations=6, random_state=1)
-    )
-    assert capsys.readouterr().err == ""
-    uncentred(phi, 3, method="increasing", n_permutations=4, progress=True)
-    assert "4view" in capsys.readouterr().err
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    for call in (increasing, estimate):
-        with pytest.raises(ImportError, match=r"spectral_moments\[progress\]"):
-            call(np.ones((4, 3)), 2, progress=True)
+def one_sided(phi, n, sampled):
+    "Products around increasing rows, all columns; in fractions."
+    phi = rational(phi if sampled == "rows" else phi.T)
+    K = phi.dot(phi.T) / Fraction(phi.shape[1])
+    each = [
+        math.prod(K[i[k - 1], i[k]] for k in range(n))
+        for i in itertools.combinations(range(len(K)), n)
+    ]
+    return float(sum(each) / len(each))
 
 
-@pytest.mark.parametrize(
-    "function", [increasing, all_cycles, naive, kong_valiant, sketched]
-)
-def test_functions_refuse(function):
-    for bad in (np.ones(3), [[np.inf, 1]], [[1j]], np.ones((0, 2)), "phi", None):
-        with pytest.raises((ValueError, TypeError), match="phi"):
-            function(bad, 1)
-    for n_max, error in ((0, ValueError), (7, ValueError), (2.0, TypeError)):
-        with pytest.raises(error, match="n_max"):
-            function(np.ones((6, 8)), n_max)
-    with pytest.raises(ValueError, match="larger than 5"):
-        all_cycles(np.ones((6, 8)), 6)
-    with pytest.raises(ValueError, match="sampled = .* must be 'rows' or 'columns'"):
-        kong_valiant(np.ones((3, 3)), 2, sampled="row")
+def test_values_of_the_paper():
+    phi = normal((6, 5), 3) + 0.5
+    K = phi @ phi.T / phi.size
+    power = np.linalg.matrix_power
+    exact = [np.trace(power(K, n)) for n in (1, 2, 3)]
+    np.testing.assert_allclose(naive(phi, 3), exact, rtol=1e-12)
+    for sampled in ("rows", "columns"):
+        exact = [one_sided(phi, n, sampled) for n in (1, 2, 3)]
+        np.testing.assert_allclose(kong_valiant(phi, 3, sampled=sampled), exact, rtol=1e-10)
+    centred = all_cycles(phi, 2, center=True)
+    np.testing.assert_allclose(centred, estimate(phi, 2).values, rtol=1e-12)
 
 
-def test_a_gap_leaves_the_highest_order():
-    phi = np.random.default_rng(3).standard_normal((20, 15))
-    phi[3, 2] = np.nan  # 19 complete rows are too few for pairs at order 10
-    assert np.isfinite(estimate(phi, 10, stderr=False).values).all()
+@pytest.mark.parametrize("T", [2, 3, 4, 5])
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_equal_repeats_are_one_matrix(estimator, T):
+    phi = normal((8, 6), 5) + 0.5
+    value = estimator(np.stack([phi] * T), 3, trials=True)
+    np.testing.assert_allclose(value, estimator(phi, 3), rtol=1e-9)
+    np.testing.assert_array_equal(estimator(phi[None], 3, trials=True), estimator(phi, 3))
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_the_order_of_repeats(estimator):
+    repeats = normal((3, 7, 6), 4) + 0.3
+    for T in (2, 3):
+        one = estimator(repeats[:T], 3, trials=True)
+        two = estimator(repeats[:T][::-1], 3, trials=True)
+        np.testing.assert_allclose(one, two, rtol=1e-9)
+
+
+def test_gradients_of_all_cycles():
+    "Automatic differentiation against differences."
+    phi = normal((7, 6), 6)
+    x = torch.tensor(phi, requires_grad=True)
+    for center in (False, True):
+        value = all_cycles(x, 3, center=center)
+        (gradient,) = torch.autograd.grad(value[2], x)
+        step = np.zeros_like(phi)
+        step[2, 3] = 1e-5
+        ends = [all_cycles(phi + sign * step, 3, center=center)[2] for sign in (1, -1)]
+        slope = (ends[0] - ends[1]) / 2e-5
+        assert gradient[2, 3].item() == pytest.approx(slope, rel=1e-5, abs=1e-9)
+    assert not isinstance(estimate(x, 2).values, torch.Tensor)
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e200])
+@pytest.mark.parametrize("function", ESTIMATORS)
+def test_beyond_the_range_of_doubles(size, function):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        values = function(np.full((5, 6), size), 2)
+    assert not (np.isfinite(values) & (values != 0)).any() or size < 1
