@@ -94,7 +94,7 @@ def test_noise_from_the_error_of_the_first_moment(scale, tails):
 def test_errors_lie_between_law_and_data():
     shape, n, m = (1, 150, 300), np.arange(2, 5), sm.PowerLaw(1.0).moments(4)
     J = laws.law_covariance(laws.power_moments, (1.0, 0.0), n, m[0], shape, (0, 0))[1]
-    small, large = (sm.power_law(known(m, x * J, shape)).stderr**2 for x in (1.0, 3.0))
+    small, large = (sm.power_law(known(m, x * J, shape)).stderr ** 2 for x in (1.0, 3.0))
     assert large / small == pytest.approx((1 + 3) / 2, rel=0.1)
 
 
@@ -105,7 +105,9 @@ def test_increasing_cycles_have_scatter_of_their_own():
     for method in (CYCLES, INCREASING):
         for more in (0.0, 0.1):
             noisy = J + np.diag([0, more, 4 * more])
-            errors[method, more] = sm.power_law(known(m, noisy, shape, method=method)).stderr
+            errors[method, more] = sm.power_law(
+                known(m, noisy, shape, method=method)
+            ).stderr
     assert errors[INCREASING, 0.0] == pytest.approx(errors[CYCLES, 0.0], rel=0.1)
     assert errors[CYCLES, 0.1] == pytest.approx(errors[CYCLES, 0.0], rel=1e-9)
     assert errors[INCREASING, 0.1] > 1.3 * errors[INCREASING, 0.0]

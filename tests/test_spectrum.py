@@ -25,9 +25,7 @@ def test_denominator_is_that_of_the_package_dimensionality(shape, mean):
     x, w = rng.standard_normal((shape[0], 3)), rng.standard_normal((shape[1], 3))
     phi = x @ w.T + 0.1 * rng.standard_normal(shape) + mean * rng.standard_normal(shape[1])
     parts = dimensionality.participation_ratio(phi, return_parts=True)
-    np.testing.assert_allclose(
-        sm.all_cycles(phi, 2, center=True)[1], parts["B"], rtol=1e-9
-    )
+    np.testing.assert_allclose(sm.all_cycles(phi, 2, center=True)[1], parts["B"], rtol=1e-9)
 
 
 @pytest.mark.parametrize("options", [{}, {"center": False}, {"population": 40}])
