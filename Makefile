@@ -13,7 +13,7 @@ export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 SOURCES := $(wildcard nbs/*.ipynb nbs/*.md spectral_moments/*.py spectral_moments/*/*.py spectral_moments/io/*.html results/* studies/*.py) \
            _config.yml _toc.yml references.bib Makefile $(wildcard _ext/*.py _static/*)
 
-.PHONY: help book test setup recordings export clean-notebooks check-notebooks lint bench hostile reproduce clean
+.PHONY: help book test setup recordings export clean-notebooks check-notebooks lint bench reproduce clean
 
 help:               ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20
@@ -61,10 +61,6 @@ lint: $(STAMP)      ## ruff: rules and layout
 bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same run; the data of a page of the book
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'  # peers
 	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(BIN)/python $$f; done
-
-hostile: $(STAMP)   ## 20,000 hostile calls, an hour on one core; goes on where it was stopped
-	nice $(BIN)/python tests/hostile.py --doors
-	nice $(BIN)/python tests/hostile.py --calls 20000
 
 reproduce: $(STAMP) recordings ## compute every stored study again, a day on one core, and compare; goes on where it was stopped
 	nice $(BIN)/python tools/reproduce.py
