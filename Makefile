@@ -57,13 +57,23 @@ export: $(STAMP)    ## format and clean the notebooks, and write the modules fro
 lint: $(STAMP)      ## ruff: rules and layout
 	$(BIN)/ruff check --quiet .
 	$(BIN)/ruff format --check --quiet .
+	$(BIN)/python tools/address.py --check
 
-bench: $(STAMP)     ## benchmarks, as ratios to a baseline measured in the same run; the data of a page of the book
+bench: $(STAMP)     ## times and errors, next to peers; the data of a page of the book
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'  # peers
-	@set -e; for f in benchmarks/bench_*.py; do echo "== $$f"; $(BIN)/python $$f; done
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/peers.py
 
-reproduce: $(STAMP) recordings ## compute every stored study again, a day on one core, and compare; goes on where it was stopped
+reproduce: $(STAMP) recordings ## compute every stored study again, many hours on one core, and compare; goes on where it was stopped
 	nice $(BIN)/python tools/reproduce.py
+
+pins:               ## write constraints.txt: the newest versions that a fresh environment takes
+	rm -rf _build/pins && $(PYTHON) -m venv _build/pins
+	_build/pins/bin/python -m pip install --quiet --disable-pip-version-check '.[dev]'
+	_build/pins/bin/python -m pip freeze --exclude spectral_moments | sed -E 's/\+[a-z0-9.]+$$//' > constraints.txt
+
+address:            ## write the addresses of pyproject.toml into the README and CITATION.cff
+	$(PYTHON) tools/address.py
 
 clean:              ## remove what was built, keep the environment
 	rm -rf _build build dist .pytest_cache .ruff_cache .hypothesis *.egg-info

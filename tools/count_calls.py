@@ -1,7 +1,7 @@
-"""How far a call walks through the package: functions touched, and switches of module.
+"""Count what a call goes through: functions of the package, and switches of module.
 
-python tools/walk.py           # a table
-python tools/walk.py --json    # the same as one line of JSON
+python tools/count_calls.py           # a table
+python tools/count_calls.py --json    # the same as one line of JSON
 
 Each call is made once before it is counted, so that caches are warm. Only Python functions
 of the package count; what is compiled, or runs in another thread, is not seen.
@@ -28,7 +28,7 @@ HOME = Path(sm.__file__).resolve().parent
 P, Q = 40, 30  # inputs, features
 
 
-def walk(call):
+def entered_codes(call):
     "The code objects of the package in the order in which a call enters them."
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -46,7 +46,7 @@ def walk(call):
 
 def counts(call):
     "The numbers of one call, by name."
-    codes = walk(call)
+    codes = entered_codes(call)
     modules = [code.co_filename for code in codes]
     return {
         "functions": len({code for code in codes if not code.co_name.startswith("<")}),
@@ -74,7 +74,7 @@ def watched():
     net = torch.nn.Sequential(linear(20, Q), torch.nn.ReLU(), linear(Q, Q))
 
     def call():
-        with sm.watch(net, ["0", "2"], n_max=3, center=True, random_state=0) as found:
+        with sm.watch(net, ["0", "2"], random_state=0) as found:
             for batch in batches:
                 net(batch)
         return found.dimension()
@@ -88,7 +88,7 @@ def calls():
     seed = dict(random_state=0)
     return {
         "estimate": lambda: sm.estimate(x, 4, center=False, **seed),
-        "trials, gaps": lambda: sm.estimate(trials, 3, center=True, **seed),
+        "trials, gaps": lambda: sm.estimate(trials, 3, center=True, trials=True, **seed),
         "alignment": lambda: sm.alignment(x, y, center=True, **seed),
         "watch": watched(),
     }
