@@ -17,7 +17,7 @@ import numpy as np
 
 ROOT = Path(__file__).resolve().parents[1]
 OUTPUT = ROOT / "reproduced"
-REPEATED = ("studies/", "tests/")  # commands whose numbers come again; not seconds
+REPEATED = ("studies/",)  # commands whose numbers come again; not seconds
 OF_THE_RUN = {"command", "versions", "commits", "date", "processor", "seconds"}
 
 
