@@ -53,3 +53,16 @@ def test_recipes(tmp_path, monkeypatch):
 def test_lines_for_other_files():
     for ending, line in OTHERS.items():
         assert f"`{ending}`" in PAGE and f"`phi = {line}`" in PAGE
+
+
+def test_links_of_the_readme():
+    "Pages that the README links to are in the book, and sections are on the page."
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    titles = re.findall(r"^### (.*)$", PAGE, flags=re.M)
+    anchors = {re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") for title in titles}
+    links = re.findall(r"/nbs/(\w+)\.html(?:#([\w-]+))?\)", text)
+    assert len(anchors) == 10 and {anchor for _, anchor in links if anchor} == anchors
+    pages = (ROOT / "_toc.yml").read_text(encoding="utf-8")
+    for page, _ in links:
+        assert f"nbs/{page}\n" in pages, page
+    assert (ROOT / "_static" / "readme.png").exists() and len(text.splitlines()) <= 110
