@@ -14,10 +14,8 @@ from numpy.typing import ArrayLike
 from .checks import ArgumentError, check_count, check_flag, check_labels
 from .checks import check_numbers, check_population
 from .engine.arrays import check_trials
-from .engine.average import Step, join_moments
 from .engine.data import check_axes, open_data
-from .engine.methods import check_sizes, moments_in_memory, run_plan
-from .engine.methods import spread_to_all
+from .engine.methods import Options, add_sampled, check_sizes, run_plan
 from .engine.pair_sums import add_sums, make_reader, pair_moments
 from .results import Estimate, make_estimate, power_words
 
@@ -195,26 +193,20 @@ def _answer(stream, stderr):
         groups=held.groups if stream._grouped else None,
         trials=True,
     )
-    settings = dict(method="auto", n_permutations=None, seed=0)
-    rng = np.random.default_rng(0)
+    options = Options(deviations=stderr, rng=np.random.default_rng(0))
     if held.n_groups == data.inputs.count:  # all rows are here
-        moments = run_plan(data, words, deviations=stderr, rng=rng)
-        return make_estimate(moments, data, list(words), settings, ordered=False)
-    data.matrices["phi"].scale_exponent = stream._exponent
-    check_sizes(data, words)
-    share, parts = data.inputs.count / held.n_groups, []
-    short = () if stream.n_missing else words[:2]
-    if short:
-        reader = stream._reader(held.rows[:, :1])
-        found = pair_moments(data, short, reader, stream._sums, stderr)
-        parts.append((Step(short, None, ""), found))
-    if words[len(short) :]:
-        rest = words[len(short) :]
-        found = moments_in_memory(data, rest, "auto", None, rng, 1, deviations=stderr)
-        rows, orders = (held.rows.shape[1], stream.n_rows), [len(word) for word in rest]
-        parts.append((Step(rest, None, ""), spread_to_all(found, share, orders, rows)))
-    moments = join_moments(parts, words)
-    moments = moments._replace(lost=np.zeros(len(words), dtype=bool))
+        moments = run_plan(data, words, deviations=stderr, rng=options.rng)
+    else:
+        data.matrices["phi"].scale_exponent = stream._exponent
+        check_sizes(data, words)
+        known = None
+        if not stream.n_missing:
+            reader = stream._reader(held.rows[:, :1])
+            found = pair_moments(data, words[:2], reader, stream._sums, stderr)
+            known = words[:2], found
+        total = stream.n_rows, held.n_groups
+        moments = add_sampled(data, words, options, known, *total)
+    settings = dict(method="auto", n_permutations=None, seed=0)
     result = make_estimate(moments, data, list(words), settings, ordered=False)
     T, _, Q = result.shapes["phi"]
     result.shapes["phi"] = (T, stream.n_rows, Q)

@@ -155,8 +155,9 @@ def test_words_of_several_steps_come_in_their_order():
     for words, spread in zip(([1], [2, 0]), drawn):
         numbers = np.array(words) + 1.0
         replicates = {"inputs": Replicates(inputs[words]), "draws": spread}
-        moments = Moments(numbers, replicates, numbers / 10, [f"m{k:.0f}" for k in numbers])
-        parts.append((Step(tuple(POWERS[k] for k in words), None, ""), moments))
+        labels, lost = [f"m{k:.0f}" for k in numbers], np.zeros(len(words), dtype=bool)
+        moments = Moments(numbers, replicates, numbers / 10, labels, lost)
+        parts.append((tuple(POWERS[k] for k in words), moments))
     found = join_moments(parts, POWERS)
     np.testing.assert_array_equal(found.values, [1, 2, 3])
     np.testing.assert_array_equal(found.rounding, np.arange(1, 4) / 10)

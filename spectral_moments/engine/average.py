@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arrays import namespace, to_numpy
-from .views import draw_view, trial_splits
+from .views import draw_view, joint_splits
 from ..errors import Replicates, normal_replicates
 
 # %% ../../nbs/inside_average.ipynb #cfea5a90
@@ -29,11 +29,6 @@ class Step(NamedTuple):
     draws: int = 1  # number of random draws
     block_size: int = None  # rows of a random block; None: all rows at once
 
-    @property
-    def randomized(self):
-        "Return whether the result depends on random draws."
-        return self.order_dependent or self.members or self.pairs
-
 
 class Moments(NamedTuple):
     "Hold estimates of words, and what their errors are made of."
@@ -44,7 +39,7 @@ class Moments(NamedTuple):
     methods: list = ()  # how each word was computed
     lost: np.ndarray = None  # (words,) whether all cycles lost the word to rounding
     sampled: dict = None  # "rows", "of", "orders": words from a random sample of rows
-    notes: list = ()
+    notes: list = ()  # what the user should know
 
 # %% ../../nbs/inside_average.ipynb #d14eb3e9
 def random_blocks(axis, size, rng):
@@ -85,20 +80,23 @@ class _Tally:
 
     def moments(self, step):
         "Return the `Moments`: means over all views, with their replicates."
-        xp, replicates = namespace(self.total), {}
+        xp, replicates, n_words = namespace(self.total), {}, len(step.words)
         if self.weight:
             for kind, changes in self.deviations.items():
                 factor = self.axes[kind].correction / self.weight
                 if kind == "inputs" and step.pairs:
-                    k = max(self.weight, 1)
-                    factor *= math.sqrt(k / (k + 1))
+                    factor *= math.sqrt(self.weight / (self.weight + 1))
                 replicates[kind] = Replicates(factor * changes)
-            if step.randomized and not step.block_size and len(self.drawn) > 1:
+            if len(self.drawn) > 1 and _is_randomized(step):
                 replicates["draws"] = _spread(self.drawn)
         values = self.total / xp.where(self.number > 0, self.number, math.nan)
-        return Moments(
-            values, replicates, self.rounding, [step.description] * len(step.words)
-        )
+        lost, methods = np.zeros(n_words, dtype=bool), [step.description] * n_words
+        return Moments(values, replicates, self.rounding, methods, lost)
+
+
+def _is_randomized(step):
+    "Return whether a step differs from draw to draw."
+    return (step.order_dependent or step.members or step.pairs) and not step.block_size
 
 
 def _spread(drawn):
@@ -130,80 +128,54 @@ def average(
     bar=None,  # progress bar, advanced by one after each view
 ):  # `Moments`
     "Average a method over draws, splits of the repeats, and blocks of rows."
-    both = step.order_dependent
-    splits = {T: trial_splits(T, both) for T in set(data.n_trials.values())}
-    n_views = max(step.draws, *map(len, splits.values()))
-    most = N_DEVIATION_ORDERS if step.order_dependent else N_DEVIATION_DRAWS
-    most = most if step.randomized else math.inf
-    options = dict(members=step.members, pairs=step.pairs, shuffled=both and step.draws > 0)
+    splits = joint_splits(data.n_trials, step.draws, both=step.order_dependent)
+    blocks = [None]
     if step.block_size:
-        return _average_blocks(data, step, splits, rng, deviations, options, bar)
+        blocks = random_blocks(data.inputs, step.block_size, rng)
+    most = N_DEVIATION_ORDERS if step.order_dependent else N_DEVIATION_DRAWS
+    most = most if _is_randomized(step) else math.inf
+    drawn = dict(members=step.members, pairs=step.pairs)
+    drawn["shuffled"] = step.order_dependent and step.draws > 0
+    rng = rng if step.draws else None
     tally = _Tally(data, len(step.words))
-    announce(bar, n_views)
-    for k in range(n_views):
-        split = {T: ways[k % len(ways)] for T, ways in splits.items()}
-        view = draw_view(data, rng if step.draws else None, split=split, **options)
-        tally.add(step.means(view, step.words, deviations and k < most), view)
-        if bar is not None:
-            bar.update(1)
-    return tally.moments(step)
-
-
-def _average_blocks(data, step, splits, rng, deviations, options, bar):
-    "Average over random blocks of rows; each block is one view for each split."
-    tally = _Tally(data, len(step.words))
-    blocks = random_blocks(data.inputs, step.block_size, rng)
-    announce(bar, len(blocks))
-    draws = max(map(len, splits.values()))
+    announce(bar, len(blocks) * len(splits))
     for rows in blocks:
-        weight = len(rows) / data.inputs.size / draws
-        part, groups = data.take(rows), data.inputs.groups
-        numbers = rows if groups is None else np.unique(groups[rows])
-        for k in range(draws):
-            split = {T: ways[k % len(ways)] for T, ways in splits.items()}
-            view = draw_view(part, rng, split=split, **options)
-            units = [numbers[x] for x in view.units["inputs"]]
-            view = view._replace(units=view.units | {"inputs": units})
-            tally.add(step.means(view, step.words, deviations), view, weight)
-        if bar is not None:
-            bar.update(1)
+        weight = 1.0 if rows is None else len(rows) / data.inputs.size / len(splits)
+        for k, split in enumerate(splits):
+            view = draw_view(data, rng, rows=rows, split=split, **drawn)
+            means = step.means(view, step.words, deviations and k < most)
+            tally.add(means, view, weight)
+            if bar is not None:
+                bar.update(1)
     return tally.moments(step)
 
 # %% ../../nbs/inside_average.ipynb #8ae5e785
 def join_moments(parts, words):
-    "Return the `Moments` of all words, in their order, from those of several steps."
-    place = {
-        word: (k, i)
-        for k, (step, _) in enumerate(parts)
-        for i, word in enumerate(step.words)
-    }
-    where = [place[word] for word in words]
+    "Return the `Moments` of all words, in their order, from pairs (words, `Moments`)."
     found = [moments for _, moments in parts]
     if len(found) == 1:
         return found[0]
-    pick = lambda get: np.array([get(found[k])[i] for k, i in where])
-    replicates = {}
+    place = {}  # a word that comes twice is taken from the last part
+    for k, (some, _) in enumerate(parts):
+        place |= {word: (k, i) for i, word in enumerate(some)}
+    where, replicates = [place[word] for word in words], {}
     for kind in dict.fromkeys(kind for x in found for kind in x.replicates):
         if kind == "draws":
             replicates[kind] = _independent_draws(found, where)
             continue
         some = next(x.replicates[kind] for x in found if kind in x.replicates)
-        nothing = np.full(some.deviations.shape[1], np.nan)
-        rows = [
-            found[k].replicates[kind].deviations[i]
-            if kind in found[k].replicates
-            else nothing
-            for k, i in where
-        ]
-        replicates[kind] = some._replace(deviations=np.array(rows))
-    sampled = next((x.sampled for x in found if x.sampled), None)
+        rows = np.full((len(words), some.deviations.shape[1]), np.nan)
+        for row, (k, i) in zip(rows, where):
+            if kind in found[k].replicates:
+                row[:] = found[k].replicates[kind].deviations[i]
+        replicates[kind] = some._replace(deviations=rows)
     return Moments(
-        pick(lambda x: to_numpy(x.values)),
+        np.array([to_numpy(found[k].values)[i] for k, i in where]),
         replicates,
-        pick(lambda x: x.rounding),
+        np.array([found[k].rounding[i] for k, i in where]),
         [found[k].methods[i] for k, i in where],
-        sampled=sampled,
-        notes=[note for x in found for note in x.notes],
+        np.array([found[k].lost[i] for k, i in where]),
+        next((x.sampled for x in found if x.sampled), None),
     )
 
 

@@ -4,13 +4,15 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'HIGHEST', 'LARGE', 'MANY_DRAWS', 'FEW_DRAWS', 'LOST', 'NEGLIGIBLE', 'TALLEST', 'TALLEST_RATIO', 'WIDEST',
-           'exact_order', 'check_words', 'check_method', 'check_sizes', 'draw_steps', 'choose_methods',
-           'lost_to_rounding', 'is_tall', 'has_pair_sums', 'sample_rows', 'spread_to_all', 'moments_in_memory',
+           'Options', 'exact_order', 'check_words', 'check_method', 'check_sizes', 'draw_steps', 'choose_methods',
+           'lost_to_rounding', 'is_tall', 'has_pair_sums', 'moments_in_memory', 'sample_rows', 'add_sampled',
            'run_plan']
 
 # %% ../../nbs/inside_methods.ipynb #e761741f
 import math
 from collections import Counter
+from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,11 +22,24 @@ from .arrays import to_numpy
 from .average import Step, average, join_moments
 from .increasing import increasing_means
 from .pair_sums import pair_means
+from .views import Means
 from ..errors import Replicates, covariance, normal_replicates
 
 # %% ../../nbs/inside_methods.ipynb #d096f911
 METHODS = ("auto", "all_cycles", "increasing")
 HIGHEST = 4  # order of all cycles
+
+
+class Options(NamedTuple):
+    "Hold how words are to be estimated."
+
+    method: str = "auto"  # one of `METHODS`
+    n_permutations: int = None  # random draws; None: what is usual
+    sample: int = 2**14  # rows of a random sample of what is not in memory; None: all
+    deviations: bool = True  # whether to compute what errors are made of
+    rng: np.random.Generator = None
+    n_jobs: int = 1  # number of threads
+    bar: Any = None  # progress bar
 
 
 def exact_order(data):
@@ -49,28 +64,32 @@ def check_words(data, words):
 
 def check_method(data, words, method):
     "Refuse what no method, or not this one, can answer."
-    n_max, single = max(map(len, words)), len(data.names) == 1
-    special = {"a finite population": data.finite, "noise": data.noisy}
-    special["several systems"] = not single
     if method not in METHODS:
         raise ArgumentError(
             "method",
             f"method = {method!r} is not known; use one of {', '.join(METHODS)} "
             "(sm.naive and sm.kong_valiant are functions of their own)",
         )
-    for what, present in special.items():
-        if present and method == "increasing":
-            raise ArgumentError(
-                "method", f"method = 'increasing' does not support {what}; use 'auto'"
-            )
-    limit = exact_order(data) if data.finite else HIGHEST
-    limit = limit if single or data.finite else max(exact_order(data), 2)
+    n_max, single = max(map(len, words)), len(data.names) == 1
+    unsupported = [
+        ("a finite population", data.finite),
+        ("noise", data.noisy),
+        ("several systems", not single),
+    ]
+    for what, present in unsupported if method == "increasing" else ():
+        if present:
+            reason = f"method = 'increasing' does not support {what}"
+            raise ArgumentError("method", f"{reason}; use 'auto'")
+    limit = HIGHEST
+    if data.finite or not single:
+        limit = max(exact_order(data), 1 if data.finite else 2)
     if n_max > limit and (data.finite or not single or method == "all_cycles"):
-        remedy = ", or method='auto'" if method == "all_cycles" and not data.finite else ""
+        auto = single and method == "all_cycles" and not data.finite
+        remedy = ", or method='auto'" if auto else ""
         raise ArgumentError(
             "n_max" if single else "words",
             f"order {n_max} is above {limit}, the highest order of all cycles with these "
-            f"options; use a smaller n_max{remedy if single else ''}",
+            f"options; use a smaller n_max{remedy}",
         )
 
 
@@ -98,55 +117,54 @@ LARGE = 10**5  # entries of a matrix of which a draw takes long
 MANY_DRAWS, FEW_DRAWS = 32, 10
 
 
-def _increasing(n_jobs):
-    "Return the method of increasing cycles as a function of a view."
-
-    def means(view, words, deviations):
-        orders = [len(word) for word in words]
-        found = increasing_means(view, max(orders), deviations, n_jobs)
-        pick = np.array(orders) - 1
-        changes = {kind: x[pick] for kind, x in found.deviations.items()}
-        return found._replace(
-            values=found.values[pick], deviations=changes, rounding=found.rounding[pick]
-        )
-
-    return means
+def _increasing_words(view, words, deviations, n_jobs):
+    "Return the `Means` over increasing cycles of words of one system."
+    orders = np.array([len(word) for word in words])
+    found = increasing_means(view, int(orders.max()), deviations, n_jobs)
+    changes = {kind: x[orders - 1] for kind, x in found.deviations.items()}
+    return Means(found.values[orders - 1], changes, found.rounding[orders - 1])
 
 
-def draw_steps(data, words, draws, n_jobs, increasing=False):
+def draw_steps(data, words, n_permutations, n_jobs, increasing=False):
     "Return the steps of words beyond the exact order, which need random draws."
     largest = max(math.prod(shape[1:]) for shape in data.shapes.values())
-    usual = FEW_DRAWS if largest > LARGE else MANY_DRAWS
-    members, missing = bool(data.grouped), any(data.missing.values())
-    draws = usual if draws is None else max(draws, int(members))
+    draws = FEW_DRAWS if largest > LARGE else MANY_DRAWS
+    draws = draws if n_permutations is None else n_permutations
+    members = bool(data.grouped)  # the first of each group would not do
+    draws = max(draws, 1) if members else draws
     near = tuple(w for w in words if len(w) <= HIGHEST and not increasing)
     far = tuple(w for w in words if w not in near)
     steps = []
     if near:
-        what = "random pairs" if data.center and missing else "random members"
+        pairs, number = data.center and any(data.missing.values()), max(draws, 1)
+        what = "random pairs" if pairs else "random members"
         label = f"all cycles of {what} ({draws} draws)"
-        pairs = data.center and missing
-        steps.append(
-            Step(near, word_means, label, members=members, pairs=pairs, draws=max(draws, 1))
-        )
+        options = dict(members=members, pairs=pairs, draws=number)
+        steps.append(Step(near, word_means, label, **options))
     if far:
-        label = (
-            f"increasing ({draws} permutations)" if draws else "increasing (order given)"
-        )
+        what = f"{draws} permutations" if draws else "order given"
+        means = partial(_increasing_words, n_jobs=n_jobs)
         options = dict(members=members, pairs=data.center, draws=draws)
-        steps.append(Step(far, _increasing(n_jobs), label, True, **options))
+        steps.append(Step(far, means, f"increasing ({what})", True, **options))
     return steps
 
 
-def choose_methods(data, words, method, n_permutations, n_jobs):
+def choose_methods(data, words, options):
     "Return the steps that give all words of data in memory."
-    if method == "increasing":
-        return draw_steps(data, words, n_permutations, n_jobs, increasing=True)
+    draws = options.n_permutations, options.n_jobs
+    if options.method == "increasing":
+        return draw_steps(data, words, *draws, increasing=True)
     exact = exact_order(data)
     near = tuple(word for word in words if len(word) <= exact)
     far = tuple(word for word in words if len(word) > exact)
     steps = [Step(near, word_means, "all cycles")] if near else []
-    return steps + (draw_steps(data, far, n_permutations, n_jobs) if far else [])
+    return steps + (draw_steps(data, far, *draws) if far else [])
+
+
+def _run(data, steps, options):
+    "Return pairs (words, `Moments`) of some steps."
+    known = dict(rng=options.rng, deviations=options.deviations, bar=options.bar)
+    return [(step.words, average(data, step, **known)) for step in steps]
 
 # %% ../../nbs/inside_methods.ipynb #f4887bdf
 LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
@@ -171,15 +189,15 @@ def lost_to_rounding(moments, data, words):
     return lost
 
 
-def _replace_lost(moments, data, words, method, rng, options, n_jobs):
+def _replace_lost(moments, data, words, options):
     "Return the moments with increasing cycles, or NaN, in the place of words lost."
     lost = lost_to_rounding(moments, data, words)
     gone = tuple(word for word, x in zip(words, lost) if x)
     able = len(data.names) == 1 and not data.finite and not data.noisy
-    if gone and method == "auto" and able:
-        steps = draw_steps(data, gone, None, n_jobs, increasing=True)
-        parts = [(step, average(data, step, rng=rng, **options)) for step in steps]
-        moments = join_moments([(Step(words, None, ""), moments), *parts], words)
+    if gone and options.method == "auto" and able:
+        steps = draw_steps(data, gone, None, options.n_jobs, increasing=True)
+        parts = [(words, moments), *_run(data, steps, options)]
+        moments = join_moments(parts, words)
     elif gone:
         moments = moments._replace(values=np.where(lost, np.nan, to_numpy(moments.values)))
     return moments._replace(lost=lost)
@@ -201,21 +219,30 @@ def has_pair_sums(data):
     return not (columns or data.noisy or any(data.missing.values()) or width > WIDEST)
 
 
-def _tall_steps(data, words, n_permutations, n_jobs):
+def _tall_steps(data, words, options):
     "Return the steps of tall data in memory; up to order four in random blocks of rows."
     near = tuple(word for word in words if len(word) <= HIGHEST)
     far = tuple(word for word in words if len(word) > HIGHEST)
+    steps = choose_methods(data, near, options) if near else []
     size = max(1024, 4 * data.widest)  # rows of a block
-    steps = choose_methods(data, near, "auto", n_permutations, n_jobs) if near else []
     in_blocks = dict(block_size=size, draws=1, description="blocks of rows")
     steps = [step._replace(**in_blocks) for step in steps]
-    return steps + (draw_steps(data, far, n_permutations, n_jobs) if far else [])
+    if far:
+        steps += draw_steps(data, far, options.n_permutations, options.n_jobs)
+    return steps
 
 
-def _split_words(data, words):
-    "Return the words that follow from sums over all rows, and the others."
-    short = tuple(word for word in words if len(word) <= 2) if has_pair_sums(data) else ()
-    return short, tuple(word for word in words if word not in short)
+def moments_in_memory(data, words, options):
+    "Return the `Moments` of data in memory: at once, or tall ones in blocks."
+    parts, rest, choose = [], words, choose_methods
+    if options.method == "auto" and is_tall(data):
+        choose = _tall_steps
+        short = tuple(word for word in words if len(word) <= 2)
+        if short and has_pair_sums(data):
+            parts = [(short, pair_means(data, short, deviations=options.deviations))]
+            rest = tuple(word for word in words if len(word) > 2)
+    parts += _run(data, choose(data, rest, options), options)
+    return _replace_lost(join_moments(parts, words), data, words, options)
 
 # %% ../../nbs/inside_methods.ipynb #f2c3db93
 def sample_rows(axis, size, rng):
@@ -229,82 +256,52 @@ def sample_rows(axis, size, rng):
     return np.flatnonzero(np.isin(axis.groups, order[: max(1, np.sum(total <= size))]))
 
 
-def spread_to_all(moments, share, orders, rows):
-    "Return moments of a sample with errors in the part of all rows and of the sample."
-    inputs = moments.replicates.get("inputs")
-    sampled = dict(rows=rows[0], of=rows[1], orders=orders)
-    if inputs is None or share >= 1:
-        return moments._replace(sampled=sampled if share < 1 else None)
-    N = inputs.deviations.shape[1]
+def _spread_to_all(moments, share):
+    "Return moments of a share of the rows, with errors of all rows and of the sample."
+    inputs, drawn = (moments.replicates.get(kind) for kind in ("inputs", "draws"))
+    if inputs is None:
+        return moments
     extra = normal_replicates((1 - share) * covariance({"inputs": inputs}))
-    changes = dict(moments.replicates)
-    changes["inputs"] = Replicates(share * inputs.deviations, np.full(N, 1 / share))
-    drawn = moments.replicates.get("draws")
     if drawn is not None:
         extra = normal_replicates(covariance({"sample": extra, "draws": drawn}))
-    changes["draws"] = extra
-    return moments._replace(replicates=changes, sampled=sampled)
+    multiplicity = np.full(inputs.deviations.shape[1], 1 / share)
+    inputs = Replicates(share * inputs.deviations, multiplicity)
+    changes = {"inputs": inputs, "draws": extra}
+    return moments._replace(replicates=moments.replicates | changes)
 
 
-def _large_moments(data, words, method, n_permutations, rng, n_jobs, sample, options):
-    "Return the moments of data that are not in memory."
-    rows = sample_rows(data.inputs, sample, rng)
-    part, (short, rest) = data.take(rows), _split_words(data, words)
-    share, parts = part.inputs.count / data.inputs.count, []
-    found = None
-    if short and method == "auto" and not any(part.missing.values()):
-        found = pair_means(data, short, sample=part, **options)
-    if found is not None:
-        parts.append((Step(short, None, ""), found))
-    rest = words if found is None else rest
+def add_sampled(part, words, options, known, n_rows, n_units):
+    "Return `known`, (words, `Moments`) of all rows or None, and the other words of a part."
+    parts = [] if known is None else [known]
+    rest = tuple(word for word in words if known is None or word not in known[0])
     if rest:
-        found = moments_in_memory(
-            part, rest, method, n_permutations, rng, n_jobs, **options
-        )
-        orders = sorted({len(word) for word in rest})
-        found = spread_to_all(found, share, orders, (len(rows), data.inputs.size))
-        parts.append((Step(rest, None, ""), found))
-    lost = np.zeros(len(words), dtype=bool)
-    if rest:
-        lost = np.array([word in rest and found.lost[rest.index(word)] for word in words])
-    return join_moments(parts, words)._replace(lost=lost)
+        found, share = moments_in_memory(part, rest, options), part.inputs.count / n_units
+        if share < 1:
+            orders = sorted({len(word) for word in rest})
+            sampled = dict(rows=part.inputs.size, of=n_rows, orders=orders)
+            found = _spread_to_all(found, share)._replace(sampled=sampled)
+        parts.append((rest, found))
+    return join_moments(parts, words)
 
 # %% ../../nbs/inside_methods.ipynb #68e57101
-def moments_in_memory(data, words, method, n_permutations, rng, n_jobs, **options):
-    "Return the moments of data in memory: at once, or tall ones in blocks."
-    parts, rest = [], words
-    if method == "auto" and is_tall(data):
-        short, rest = _split_words(data, words)
-        if short:
-            found = pair_means(data, short, **options)
-            parts.append((Step(short, None, ""), found))
-        steps = _tall_steps(data, rest, n_permutations, n_jobs)
-    else:
-        steps = choose_methods(data, words, method, n_permutations, n_jobs)
-    parts += [(step, average(data, step, rng=rng, **options)) for step in steps]
-    found = join_moments(parts, words)
-    return _replace_lost(found, data, words, method, rng, options, n_jobs)
-
-
 def run_plan(
     data,  # `Data`
     words,  # tuple of words: tuples of names of systems
-    *,
-    method="auto",  # one of `METHODS`
-    n_permutations=None,  # random draws; None: what is usual
-    sample=2**14,  # rows of a random sample of what is not in memory; None: all
-    deviations=True,  # whether to compute what errors are made of
-    rng=None,  # numpy Generator
-    n_jobs=1,  # number of threads
-    bar=None,  # progress bar
+    **options,  # fields of `Options`
 ):  # `Moments`
     "Estimate words by the methods that fit the data."
+    options = Options(**options)
     check_words(data, words)
-    check_method(data, words, method)
+    check_method(data, words, options.method)
     check_sizes(data, words)
-    options = dict(deviations=deviations, bar=bar)
     if data.in_memory:
-        return moments_in_memory(
-            data, words, method, n_permutations, rng, n_jobs, **options
-        )
-    return _large_moments(data, words, method, n_permutations, rng, n_jobs, sample, options)
+        return moments_in_memory(data, words, options)
+    part = data.take(sample_rows(data.inputs, options.sample, options.rng))
+    short, known = tuple(word for word in words if len(word) <= 2), None
+    adding = options.method == "auto" and has_pair_sums(data)
+    if short and adding and not any(part.missing.values()):
+        sums = dict(deviations=options.deviations, bar=options.bar)
+        moments = pair_means(data, short, sample=part, **sums)
+        known = None if moments is None else (short, moments)
+    axis = data.inputs
+    return add_sampled(part, words, options, known, axis.size, axis.count)

@@ -476,7 +476,8 @@ def pair_moments(data, words, reader, sums, deviations=True):
     parts = list(zip(reader.splits, reader.columns, reader.origins, sums))
     values = [[word_value(x, word, at, data) for word in words] for _, at, _, x in parts]
     values, none = np.mean(values, axis=0), np.zeros(len(words))
-    result = Moments(values, {}, none, ["all rows"] * len(words))
+    methods, lost = ["all rows"] * len(words), np.zeros(len(words), dtype=bool)
+    result = Moments(values, {}, none, methods, lost)
     if not deviations:
         return result
     each = [_deviations(data, words, *part) for part in parts]
