@@ -5,10 +5,10 @@
 # %% auto #0
 __all__ = ['N_COLUMNS', 'N_ENTRIES', 'N_ROWS', 'N_NAMED', 'NEAR', 'CHANCE', 'MIN_CORRELATION', 'MAX_GAIN', 'OFFSET_SHARE',
            'MEAN_SHARE', 'EMPTY_SHARE', 'CONSTANT', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE',
-           'MIN_SOURCE', 'BEYOND_RANGE', 'MIN_UNCERTAIN', 'MAX_DRAWS', 'FEW_FEATURES', 'ALIKE', 'find_copies',
+           'MIN_SOURCE', 'LOST', 'REPAIR', 'REPLACED', 'FEW_CYCLES', 'FEW_UNITS', 'MIN_UNCERTAIN', 'MAX_DRAWS', 'ALIKE',
            'find_duplicates', 'find_near_duplicates', 'check_data', 'influential_units', 'collect_notes']
 
-# %% ../nbs/inside_notes.ipynb #74d694a6
+# %% ../nbs/inside_notes.ipynb #d8530abe
 import itertools
 import math
 
@@ -18,7 +18,7 @@ from scipy.special import bdtrc
 from . import errors
 from .engine.arrays import to_numpy
 
-# %% ../nbs/inside_notes.ipynb #df4593c6
+# %% ../nbs/inside_notes.ipynb #6eeae597
 N_COLUMNS = 512  # columns that are looked at
 N_ENTRIES, N_ROWS = 2**22, 2**16  # entries and rows up to which all rows are looked at
 N_NAMED = 5  # rows or columns that a note names
@@ -47,62 +47,54 @@ def _without_mean(x, known):
     "Subtract the mean of each column, 0 where there is no entry."
     return np.where(known, x - x.sum(axis=0) / np.maximum(known.sum(axis=0), 1), 0.0)
 
-# %% ../nbs/inside_notes.ipynb #b64a02dc
+# %% ../nbs/inside_notes.ipynb #6a51dc5b
 NEAR = 0.1  # distance to a near duplicate, over that to the next row
 CHANCE = 1e-3  # probability of so many near duplicates
 
 
-def find_copies(x: np.ndarray):  # (rows, columns) -> numbers of rows
-    "Find rows that are equal to an earlier row."
+def find_duplicates(x: np.ndarray):  # (rows, columns)
+    "Find rows that equal an earlier one, hardly by chance, and rows that equal none."
     first = {}
     same = [first.setdefault(row.tobytes(), i) != i for i, row in enumerate(x + 0.0)]
-    return np.flatnonzero(same)
-
-
-def find_duplicates(x: np.ndarray):  # (rows, columns) -> numbers of rows
-    "Find rows that are equal to an earlier row, and hardly by chance."
-    copies = find_copies(x)
-    rows = x[copies]
+    rows = x[same]
     varied = (rows != np.median(rows, axis=1, keepdims=True)).sum(axis=1) > N_NAMED
     distinct = (np.diff(np.sort(rows, axis=1), axis=1) != 0).all(axis=1)
-    return copies[varied | (distinct & (x.shape[1] > 1))]
+    hardly_by_chance = varied | (distinct & (x.shape[1] > 1))
+    return np.flatnonzero(same)[hardly_by_chance], np.flatnonzero(~np.array(same))
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def find_near_duplicates(x: np.ndarray):  # (rows, columns) -> numbers of rows
+def find_near_duplicates(x: np.ndarray):  # (rows, columns), no two rows are equal
     "Find rows that are copies of others but for a little noise."
-    unequal = np.delete(np.arange(len(x)), find_copies(x))
-    x = (x[unequal] - x[unequal].mean(axis=0)).astype(np.float32)  # precise enough
+    x = (x - x.mean(axis=0)).astype(np.float32)  # precise enough to see that all are far
     distance = x @ x.T
     square = distance.diagonal().copy()
     distance *= -2
     distance += square + square[:, None]
     np.fill_diagonal(distance, np.inf)
     if len(x) < 3 or not (distance.min(axis=1) < NEAR**2 * square).any():
-        return unequal[:0]
-    distance = np.maximum(distance, 0)
-    nearest, second = np.sqrt(np.partition(distance, 1, axis=1)[:, :2].T)
+        return np.arange(0)
+    nearest, second = np.sqrt(np.partition(distance.clip(0), 1, axis=1)[:, :2].T)
     ratio = nearest / np.maximum(second, 1e-300)
     near = (ratio < NEAR) & (nearest < NEAR * np.sqrt(square))
     candidates = int((ratio < 3 * NEAR).sum())
     chance = bdtrc(near.sum() // 2 - 1, candidates // 2, 1 / 3)  # two to a pair
-    return unequal[near] if chance < CHANCE else unequal[:0]
+    return np.flatnonzero(near & (chance < CHANCE))
 
-# %% ../nbs/inside_notes.ipynb #3f75d6e2
-def _duplicate_note(x, known, numbers, what, option):
+# %% ../nbs/inside_notes.ipynb #271e7952
+def _duplicate_note(x, numbers, what, option):
     "Note rows, or transposed columns, that were measured twice."
-    full = np.flatnonzero(known.any(axis=1))
-    if len(full) < 2 * N_NAMED:
+    if len(x) < 2 * N_NAMED:
         return []
-    copies, kind = full[find_duplicates(x[full])], "duplicates"
+    copies, unequal = find_duplicates(x)
+    kind = "duplicates"
     if not len(copies):
-        some = full[_sample(len(full), N_COLUMNS // 2)]
+        some = unequal[_sample(len(unequal), N_COLUMNS // 2)]
         copies, kind = some[find_near_duplicates(x[some])], "nearly duplicates"
     if not len(copies):
         return []
-    which = f" ({_name(numbers[copies])})"
-    remedy = f"Remove them, or label them in {option}=."
-    return [f"{len(copies)} of {len(x)} {what} are {kind}{which}. {remedy}"]
+    which = f"{len(copies)} of {len(x)} {what} are {kind} ({_name(numbers[copies])})"
+    return [f"{which}. Remove them, or label them in {option}=."]
 
 
 MIN_CORRELATION = 0.1  # of consecutive rows, beyond that of distant ones
@@ -123,7 +115,7 @@ def _consecutive_note(x, what, option, example):
         f"them the same label in {option}=; otherwise the errors are too small."
     ]
 
-# %% ../nbs/inside_notes.ipynb #22a6684c
+# %% ../nbs/inside_notes.ipynb #004ad2cd
 MAX_GAIN = 1.25  # largest trial over the smallest
 OFFSET_SHARE = 0.8  # of the variance that is one common offset per row
 MEAN_SHARE = 1 / 3  # of m(1) that is the mean response
@@ -160,21 +152,32 @@ def _level_notes(x, known, center):
         if empty.mean() > EMPTY_SHARE:
             which = f"{empty.sum()} of {len(empty)} {what}"
             notes.append(f"{which} have no entry: remove them.")
-    centred, count = _without_mean(x, known), known.sum(axis=1)
-    offsets = centred.sum(axis=1) / np.maximum(count, 1)
-    share = (offsets**2 * count).sum() / ((centred**2).sum() or 1.0)
-    if center and share > OFFSET_SHARE and min(x.shape) >= 10:
-        remedy = "Are the rows inputs? Otherwise pass phi.T."
-        notes.append(f"Nearly all variance is one common offset per row. {remedy}")
+    if center:
+        centred, count = _without_mean(x, known), known.sum(axis=1)
+        offsets = centred.sum(axis=1) ** 2 / np.maximum(count, 1)
+        common = offsets.sum() > OFFSET_SHARE * (centred**2).sum() > 0
+        if common and min(x.shape) >= 10:
+            remedy = "Are the rows inputs? Otherwise pass phi.T."
+            notes.append(f"Nearly all variance is one common offset per row. {remedy}")
+        return notes
     count, square = known.sum(axis=0), (x**2).sum(axis=0)
     pairs = (count * (count - 1)).sum()
     products = (x.sum(axis=0) ** 2 - square).sum() / max(pairs, 1)
     share = products * known.sum() / (square.sum() or 1.0)
-    if not center and share > MEAN_SHARE:
+    if share > MEAN_SHARE:
         notes.append(f"The mean response is {share:.0%} of m(1); center=True removes it.")
     return notes
 
-# %% ../nbs/inside_notes.ipynb #ecdb3f4b
+
+def _count_note(x, exponent):
+    "Note whole numbers, divided by 2**exponent, that may be counts."
+    x = np.ldexp(x[~np.isnan(x)], np.clip(exponent, -1000, 1000))
+    if x.min() != 0 or x.max() <= 1 or x.mean() >= MAX_COUNT or (x != np.rint(x)).any():
+        return []
+    remedy = 'if they are counts, noise="poisson" removes their noise.'
+    return [f"Single trial of whole numbers: {remedy}"]
+
+# %% ../nbs/inside_notes.ipynb #c692053d
 def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[str]:
     "Check one `NamedMatrix` of the data; return notes."
     T, P, Q = matrix.shape
@@ -188,11 +191,10 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
         return [CONSTANT]
     notes = _trial_notes(trials) if T > 1 else []
     notes += _level_notes(x, known, center)
-    if T == 1 and matrix.noise is None and _is_count(trials[0], matrix.scale_exponent):
-        remedy = 'if they are counts, noise="poisson" removes their noise.'
-        notes.append(f"Single trial of whole numbers: {remedy}")
+    if T == 1 and matrix.noise is None:
+        notes += _count_note(trials, matrix.scale_exponent)
     if inputs.groups is None:
-        found = _duplicate_note(x, known, numbers, "rows", "groups")
+        found = _duplicate_note(x, numbers, "rows", "groups")
         if not found and ordered:
             start = max(P - N_COLUMNS, 0) // 2
             near = to_numpy(matrix.rows(slice(start, start + N_COLUMNS)))[:, :, columns]
@@ -201,7 +203,7 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
         notes += found
     features = matrix.features
     if features.groups is None and features.population != Q:
-        found = _duplicate_note(x.T, known.T, columns, "columns", "column_groups")
+        found = _duplicate_note(x.T, columns, "columns", "column_groups")
         if not found and Q <= N_COLUMNS:
             some = _sample(len(x))
             near = _without_mean(x[some], known[some]) if center else x[some]
@@ -210,14 +212,7 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
         notes += found
     return notes
 
-
-def _is_count(x, exponent):
-    "Decide whether entries are whole numbers that may be counts."
-    x = np.ldexp(x[~np.isnan(x)], np.clip(exponent, -1000, 1000))
-    whole = x.min() == 0 and (x == np.rint(x)).all()
-    return bool(whole and x.max() > 1 and x.mean() < MAX_COUNT)
-
-# %% ../nbs/inside_notes.ipynb #17b5fa2c
+# %% ../nbs/inside_notes.ipynb #f9dd0c9e
 MAX_SHARE = 0.65  # of the variance due to inputs or features that a single unit causes
 MIN_UNITS = 8  # units from which one of them is too many
 MIN_NAMED_SHARE = 0.1  # of the variance that a unit causes that is named
@@ -267,99 +262,66 @@ def _unit_notes(data, estimate):
         notes += influential_units(some, what) if concern.any() else []
     return notes
 
-# %% ../nbs/inside_notes.ipynb #7c83091b
-BEYOND_RANGE = "beyond the range of doubles: divide phi by a constant."
-
-
-def _listed(labels_of: dict) -> list[str]:
-    "Write a sentence for each problem, with the moments that have it."
-    return [text.format(", ".join(labels)) for text, labels in labels_of.items() if labels]
-
-
-def _lost_notes(labels, estimate, rounding):
-    "Note moments without a value, or whose digits were lost."
-    lost, replaced, beyond, few = [], [], [], []
-    for k, label in enumerate(labels):
-        unknown = math.isnan(estimate.values[k])
-        if rounding[k]:
-            (lost if unknown else replaced).append(label)
-        elif unknown:
-            (few if math.isnan(estimate.scaled.values[k]) else beyond).append(label)
-    large = "{} lost all digits to entries far larger than the others: "
-    return _listed(
-        {
-            large + "repair these entries.": lost,
-            large + "increasing cycles were used instead.": replaced,
-            "{} " + BEYOND_RANGE: beyond,
-            "Too few fully observed cycles for {}; use a smaller n_max, or drop the rows "
-            "and columns with most missing entries.": few,
-        }
-    )
-
-# %% ../nbs/inside_notes.ipynb #2bfed555
+# %% ../nbs/inside_notes.ipynb #4d69532d
+LOST = "{} lost all digits to entries far larger than the others: "
+REPAIR, REPLACED = "repair these entries.", "increasing cycles were used instead."
+FEW_CYCLES = (
+    "Too few fully observed cycles for {}; use a smaller n_max, or drop the rows and "
+)
+FEW_CYCLES += "columns with most missing entries."
+FEW_UNITS = "Too few rows or columns for a standard error at {}; "
 MIN_UNCERTAIN = 0.5  # standard error over the moment, of a moment that is named
+MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
 
 
-def _uncertain_notes(labels, estimate, data):
-    "Note moments whose error is large or unknown."
-    high, low, negative, zero, large = [], [], [], [], {}
-    for k, label in enumerate(labels):
-        m, s, n = estimate.scaled.values[k], estimate.scaled.stderr[k], estimate.orders[k]
-        if math.isnan(m) or len({*estimate.words[k]}) > 1:
-            continue
-        if math.isinf(s):
-            (high if n > 2 else low).append(label)
-        elif m < -2 * s and data.noisy:
-            negative.append(label)
-        elif m <= 0:
-            zero.append(label)
-        elif s >= MIN_UNCERTAIN * m:
-            large[label] = s / m
-    few = "Too few rows or columns for a standard error at {}; "
-    wrong = "{} negative by more than twice the error: the law of the noise is wrong."
-    texts = {
-        few + "use a smaller n_max.": high,
-        few + "measure more.": low,
-        wrong: negative,
-    }
-    notes = _listed(texts)
-    notes += [f"{label} is not distinguishable from zero." for label in zero]
+def _moment_problems(data, estimate, lost, k):
+    "List what is wrong with the moment of word k: sentences with a place for its name."
+    m, s, found = estimate.scaled.values[k], estimate.scaled.stderr[k], []
+    if lost[k]:
+        found.append(LOST + (REPAIR if math.isnan(m) else REPLACED))
+    elif math.isnan(m):
+        found.append(FEW_CYCLES)
+    elif math.isnan(estimate.values[k]):
+        found.append("{} beyond the range of doubles: divide phi by a constant.")
+    if math.isnan(m) or math.isnan(s) or len({*estimate.words[k]}) > 1:
+        return found
+    if math.isinf(s):
+        smaller = len(estimate.words[k]) > 2
+        found.append(FEW_UNITS + ("use a smaller n_max." if smaller else "measure more."))
+    elif m < -2 * s and data.noisy:
+        found.append(
+            "{} below zero by more than two errors: the law of the noise is wrong."
+        )
+    elif m <= 0:
+        found.append("{} is not distinguishable from zero.")
+    draws = estimate.scaled.error_by_source.get("draws")
+    if draws is not None and draws[k] > MAX_DRAWS * s:
+        found.append("{}: random draws are a third of the error; raise n_permutations.")
+    return found
+
+
+def _moment_notes(data, estimate, lost):
+    "Note moments without a value, without an error, or with a large error."
+    single, names_of, large = len(data.matrices) == 1, {}, {}
+    with np.errstate(divide="ignore", invalid="ignore"):
+        relative = estimate.scaled.stderr / estimate.scaled.values
+    for k, word in enumerate(estimate.words):
+        name = f"m({len(word)})" if single else f"Trace of {' '.join(word)}"
+        for text in _moment_problems(data, estimate, lost, k):
+            names_of.setdefault(text, []).append(name)
+        if MIN_UNCERTAIN <= relative[k] < math.inf and len({*word}) == 1:
+            large[name] = relative[k]
+    notes = [text.format(", ".join(names)) for text, names in names_of.items()]
     if len(large) == 1:
-        ((label, share),) = large.items()
+        ((name, share),) = large.items()
         size = f"standard error {share:.0%} of its value"
-        notes.append(f"{label} is uncertain ({size}): do not interpret it.")
+        notes.append(f"{name} is uncertain ({size}): do not interpret it.")
     elif large:
         size = f"standard errors {min(large.values()):.0%} of their values and more"
         notes.append(f"{', '.join(large)} are uncertain ({size}): do not interpret them.")
     return notes
 
-# %% ../nbs/inside_notes.ipynb #ef289b89
-MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
-FEW_FEATURES = 64  # features that may be all there are
-
-
-def _open_note(estimate, data):
-    "Note a dimension without an upper end, of features that may be all there are."
-    if data.finite or data.widest > FEW_FEATURES or estimate.orders.max() < 2:
-        return []
-    low, high = estimate.dimension().interval()
-    if math.isnan(low) or not math.isinf(high):
-        return []
-    return [f'If these {data.widest} features are all there are, pass population="all".']
-
-
-def _draw_notes(labels, estimate):
-    "Note moments whose error is mostly that of random draws."
-    draws = estimate.error_by_source.get("draws", np.zeros(len(labels)))
-    with np.errstate(all="ignore"):
-        share = draws / estimate.stderr
-    many = [label for label, x in zip(labels, share) if x > MAX_DRAWS]
-    if not many:
-        return []
-    size = f"{np.nanmax(share):.0%} of the error"
-    return [f"{', '.join(many)}: random draws are up to {size}; raise n_permutations."]
-
-# %% ../nbs/inside_notes.ipynb #7b81e6ba
+# %% ../nbs/inside_notes.ipynb #86a010ab
 ALIKE = 0.25  # squared correlation of columns, beyond that of others
 
 
@@ -382,7 +344,7 @@ def _shared_notes(data):
             notes.append(f"{alike} {remedy}")
     return notes
 
-# %% ../nbs/inside_notes.ipynb #b5aabd05
+# %% ../nbs/inside_notes.ipynb #89481e62
 def collect_notes(
     data,  # `engine.data.Data`
     estimate,  # `Estimate`
@@ -392,17 +354,12 @@ def collect_notes(
 ) -> list[str]:
     "Collect the notes of an estimate."
     single, notes = len(data.matrices) == 1, []
-    labels = [
-        f"m({len(w)})" if single else f"Trace of {' '.join(w)}" for w in estimate.words
-    ]
     for name, matrix in data.matrices.items():
         found = check_data(matrix, data.inputs, center=data.center, ordered=ordered)
         notes += found if single else [f"{name}: {note}" for note in found]
-    notes += [] if single else _shared_notes(data)
-    if not estimate.replicates or notes == [CONSTANT]:
-        return notes + _lost_notes(labels, estimate, rounding)
-    notes += _lost_notes(labels, estimate, rounding)
-    notes += _uncertain_notes(labels, estimate, data) + _draw_notes(labels, estimate)
-    if single:
-        notes += _open_note(estimate, data) + _unit_notes(data, estimate)
-    return notes
+    if notes == [CONSTANT]:
+        return notes
+    notes += _moment_notes(data, estimate, rounding)
+    if not single:
+        return notes + _shared_notes(data)
+    return notes + (_unit_notes(data, estimate) if estimate.replicates else [])

@@ -20,7 +20,6 @@ from spectral_moments.errors import (
     evaluate,
     influence,
     jackknife,
-    largest_share,
     moment_intervals,
     normal_replicates,
     quantiles,
@@ -62,7 +61,6 @@ def test_a_unit_that_stands_for_three_is_three_units():
     assert stands.n_units == copies.n_units == 24
     one, other = ({"inputs": x} for x in (stands, copies))
     np.testing.assert_allclose(effective_units(one), effective_units(other), rtol=1e-12)
-    np.testing.assert_allclose(largest_share(one), largest_share(other), rtol=1e-12)
     np.testing.assert_allclose(
         error_distribution(one).acceleration, error_distribution(other).acceleration
     )
@@ -86,7 +84,6 @@ def test_no_square_leaves_the_range(size):
         same = error_distribution({"inputs": INPUTS})
         scaled = error_distribution(large)
     np.testing.assert_allclose(scaled[1:], same[1:], rtol=1e-9)
-    np.testing.assert_allclose(largest_share(large), largest_share({"inputs": INPUTS}))
 
 
 def test_normal_replicates_have_the_covariance():
@@ -146,33 +143,23 @@ def test_intervals_of_moments_by_definition():
 
 def test_usable():
     assert usable([1, 1, 1], [0.1, 0.4, 0.1]).tolist() == [True, False, False]
-    assert usable([1, 1], [0.1, 0.3], [0.1, 0.3]).tolist() == [True, False]
     assert usable([1, -1], [0.1, 0.1]).tolist() == [True, False]
     assert usable([1], [np.nan]).tolist() == [False]
 
 
-def test_largest_share_and_effective_units():
+def test_effective_units():
     deviations = np.zeros((1, 10))
     deviations[0, 3], deviations[0, 4] = 3.0, -3.0  # two units of equal influence
     sources = {"inputs": Replicates(deviations)}
-    assert largest_share(sources) == pytest.approx(0.5)
     assert effective_units(sources) == pytest.approx(2)
     sources["draws"] = normal_replicates(jackknife_variance(deviations)[None])
-    assert largest_share(sources) == pytest.approx(0.25)  # of the whole variance
     assert effective_units(sources) == pytest.approx(2)
-    assert largest_share({"given": normal_replicates(np.eye(2))}).tolist() == [0, 0]
-    assert largest_share({"inputs": Replicates(np.zeros((1, 9)))}).tolist() == [0]
 
 
 # --- scales and functions of moments ------------------------------------------------------
 
 
-@given(
-    st.sampled_from(
-        [*SCALES.values(), Scale(1 / 3), Scale(-1.0, 2.0, 1.0), Scale(0.0, -3.0)]
-    ),
-    st.floats(0.1, 10),
-)
+@given(st.sampled_from([*SCALES.values(), Scale(1 / 3)]), st.floats(0.1, 10))
 def test_scales_go_there_and_back(scale, at):
     value = float(scale.back(at))
     assert float(scale.to(value)) == pytest.approx(at, rel=1e-9)
@@ -208,7 +195,7 @@ def test_jackknife_by_definition(power, multiplicity):
         sources = {
             k: x._replace(multiplicity=np.full(x.n_units, 3.0)) for k, x in sources.items()
         }
-    found = jackknife(f, VALUES, sources, scale)
+    transformed, uncorrected, replicates = jackknife(f, VALUES, sources, scale)
     bias = variance = 0.0
     for source in sources.values():
         d, N = source.deviations, source.n_units
@@ -220,18 +207,16 @@ def test_jackknife_by_definition(power, multiplicity):
     plain = there(VALUES)
     divided = power and bias * plain > 0
     at = plain / (1 + bias / plain) if divided else plain - bias
-    assert found.uncorrected == pytest.approx(plain, rel=1e-12)
-    assert found.transformed == pytest.approx(at, rel=1e-9)
-    error = total_error(found.replicates)[0]
+    assert uncorrected == pytest.approx(plain, rel=1e-12)
+    assert transformed == pytest.approx(at, rel=1e-9)
+    error = total_error(replicates)[0]
     assert error == pytest.approx(math.sqrt(variance), rel=1e-9)
     linear = jackknife(f, VALUES, sources, scale, linear=True)
-    assert total_error(linear.replicates)[0] == pytest.approx(error, rel=0.05)
+    assert total_error(linear[2])[0] == pytest.approx(error, rel=0.05)
 
 
 def test_linear_ignores_what_f_does_not_use():
     known = normal_replicates(np.diag([0.01, 0.0004, np.inf]))
     options = dict(scale=SCALES["identity"], linear=True)
     found = jackknife(lambda m: m[0] - m[1], VALUES, {"given": known}, **options)
-    assert total_error(found.replicates)[0] == pytest.approx(
-        math.hypot(0.1, 0.02), rel=1e-6
-    )
+    assert total_error(found[2])[0] == pytest.approx(math.hypot(0.1, 0.02), rel=1e-6)
