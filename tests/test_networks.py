@@ -100,7 +100,7 @@ def test_answers_are_those_of_the_sample(model):
     assert kept.values[0] == pytest.approx((rows**2).mean(), rel=1e-5)
     table = seen.dimension()
     assert [*table] == ["act", "last", "act (call 2)"] and "act (call 2)" in str(table)
-    assert table.to_frame().set_index("layer").loc["last", "dimension"] > 1
+    assert table.to_frame().set_index("layer").loc["last", "value"] > 1
     systems = {name: seen.sample(name).values for name in table}
     expected = sm.alignments(systems, population="all")["act", "last"]
     found = seen.alignments()["act", "last"]
@@ -508,7 +508,7 @@ def test_the_sample_belongs_to_the_last_states_of_the_weights():
         found[states] = seen.dimension()["0"]
         n_states = 30 if states is None else states
         assert len(seen.sample("0").values) == 100 * n_states
-        note = f"0: These inputs passed {n_states} states"
+        note = f"0: The inputs passed {n_states} states"
         assert any(text.startswith(note) for text in seen.dimension().notes) == (
             n_states > 1
         )
@@ -676,7 +676,7 @@ def test_inverse_dimension_of_any_size_and_of_tokens():
     found = inverse_dimension(tokens[mask], groups=groups)
     expected = sm.estimate(tokens[mask].numpy(), groups=groups.numpy()).values
     assert found.item() == pytest.approx(expected[1] / expected[0] ** 2, rel=1e-6)
-    for wrong, message in ((x[:3], "4 x 2 are needed"), (x.numpy(), "must be a tensor")):
+    for wrong, message in ((x[:3], "needs 4 inputs, 2 features"), (x.numpy(), "must be a tensor")):
         with pytest.raises(ArgumentError, match=message):
             inverse_dimension(wrong)
     with pytest.raises(ArgumentError, match="population"):
