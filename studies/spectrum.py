@@ -9,13 +9,9 @@ import numpy as np
 from spectral_moments.estimation import estimate
 from spectral_moments.estimators import increasing, kong_valiant
 from spectral_moments.processes import RBF, Linear, power_sums
-from spectral_moments.results import from_moments
-from spectral_moments.spectrum.feasible import participation_ratio, recover_eigenvalues
-from spectral_moments.spectrum.moment_problem import (
-    effective_dimension,
-    operator_norm,
-    recovery_bound,
-)
+from spectral_moments.spectrum.bounds import function_bounds, largest_eigenvalue_bounds
+from spectral_moments.spectrum.feasible import participation_ratio
+from spectral_moments.teaching.recovery import recovered_eigenvalues, recovery_bound
 
 SEED = 2028
 ORDERS = 10
@@ -114,12 +110,14 @@ def panel(base, name, shape, count, upper, n_matrices):
         fit = dict(count=count, upper=upper)
         answers = {
             "empirical": np.pad(spectrum, (0, max(0, count - len(spectrum))))[:count],
-            "kv": recover_eigenvalues(kong_valiant(phi, ORDERS), **fit),
-            "ours": recover_eigenvalues(est.values, **fit),
-            "ours, unit weights": recover_eigenvalues(
+            "kv": recovered_eigenvalues(kong_valiant(phi, ORDERS), **fit),
+            "ours": recovered_eigenvalues(est.values, **fit),
+            "ours, unit weights": recovered_eigenvalues(
                 est.values, weights=np.ones(ORDERS), **fit
             ),
-            "ours, 1/stderr": recover_eigenvalues(est, **fit),
+            "ours, 1/stderr": recovered_eigenvalues(
+                est.values, weights=1 / est.stderr, **fit
+            ),
             "constant": constant_eigenvalues(est.values, count),
         }
         for key, value in answers.items():
@@ -130,7 +128,7 @@ def panel(base, name, shape, count, upper, n_matrices):
         "relative_sd": (m.std(axis=0, ddof=1) / exact).tolist(),
         "first_moments": m[0].tolist(),
         "exact_moments_error": abs(
-            recover_eigenvalues(exact, count, upper=upper) - truth
+            recovered_eigenvalues(exact, count, upper=upper) - truth
         ).sum(),
         "methods": {key: summary(value, truth) for key, value in found.items()},
     }
@@ -149,15 +147,15 @@ def pooled(base, sizes, groups):
     for size in sizes:
         parts = moments[: groups * size].reshape(groups, size, -1)
         means = parts.mean(axis=1)
-        found = [recover_eigenvalues(m, 50, upper=0.1) for m in means]
+        found = [recovered_eigenvalues(m, 50, upper=0.1) for m in means]
         result[size] = summary(found, truth)
         result[size]["tenth_relative_sd"] = means[:, -1].std(ddof=1) / exact[-1]
         constant = [constant_eigenvalues(m, 50) for m in means]
         result[size]["constant_error"] = summary(constant, truth)["error"]
         if size > 1:  # weights from the spread over the matrices
             errors = parts.std(axis=1, ddof=1) / np.sqrt(size)
-            pairs = map(from_moments, means, errors)
-            found = [recover_eigenvalues(pair, 50, upper=0.1) for pair in pairs]
+            pairs = zip(means, 1 / errors)
+            found = [recovered_eigenvalues(m, 50, upper=0.1, weights=c) for m, c in pairs]
             result[size]["weighted"] = summary(found, truth)
     return result
 
@@ -183,7 +181,9 @@ def sensitivity(base, count, n_grid, orders, n_matrices):
         options = {"count": 20, "n_grid": 500, "orders": ORDERS, **changes}
         k = options.pop("orders")
         return [
-            padded_error(recover_eigenvalues(m[:k], upper=1.0, **options), process.spectrum)
+            padded_error(
+                recovered_eigenvalues(m[:k], upper=1.0, **options), process.spectrum
+            )
             for m in draws
         ]
 
@@ -211,7 +211,7 @@ def curve(base, sizes, orders, n_matrices):
             spectrum = np.linalg.svd(phi, compute_uv=False)[:20] ** 2 / phi.size
             moments.append(m)
             answers = {
-                f"error {k}": recover_eigenvalues(m[:k], 20, upper=1.0) for k in orders
+                f"error {k}": recovered_eigenvalues(m[:k], 20, upper=1.0) for k in orders
             }
             answers |= {"constant": constant_eigenvalues(m, 20), "empirical": spectrum}
             for key, value in answers.items():
@@ -222,7 +222,7 @@ def curve(base, sizes, orders, n_matrices):
         for k in orders:
             result[f"bound {k}"].append(recovery_bound(miss[:k], 20, upper=1.0, n_grid=500))
     result["exact moments"] = [
-        abs(recover_eigenvalues(exact[:k], 20, upper=1.0) - truth).sum() for k in orders
+        abs(recovered_eigenvalues(exact[:k], 20, upper=1.0) - truth).sum() for k in orders
     ]
     return result
 
@@ -245,10 +245,10 @@ def coverage(base, process, shape, seed, *, level, ridges, n_matrices):
     for index in range(n_matrices):
         phi = process.sample(*shape, np.random.default_rng([base, seed, index]))
         est = increasing_estimate(phi, 5)
-        norms.append(operator_norm(est, level=level))
+        norms.append(largest_eigenvalue_bounds(est, level=level))
         for r in ridges:
-            bounds = effective_dimension(est, r * norm, level=level)
-            dimensions[r].append(bounds)
+            dimension = lambda s, ridge=r * norm: s / (s + ridge)
+            dimensions[r].append(function_bounds(est, dimension, level=level, n_grid=300))
         for center, found in ratios.items():
             ratio = participation_ratio(phi, center=center)
             found.append([*ratio.interval(level), ratio.value, ratio.stderr])

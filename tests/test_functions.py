@@ -1,16 +1,13 @@
 """Functions of the spectrum: curves by search and deletion, known answers, bounds."""
 
-import json
-
 import numpy as np
 import pytest
-from conftest import ROOT
 
 import spectral_moments as sm
 from spectral_moments.checks import ArgumentError
 from spectral_moments.processes import ReLU
 from spectral_moments.spectrum import functions
-from spectral_moments.spectrum.functions import decompose, operator_curve, sample_curve
+from spectral_moments.spectrum.functions import decompose, sample_curve
 
 # --- the curve ----------------------------------------------------------------------------
 
@@ -25,7 +22,7 @@ def direct(x, center, population, log_kappa):
     ridge = np.exp(np.linspace(-12, 12, 400_000))
     d = sum(each / (each + n * Q * ridge) for each in a)
     with np.errstate(divide="ignore", invalid="ignore"):
-        columns = 1.0 if Q == population else (1 - d / Q) / (1 - d / population)
+        columns = 1.0 if population == Q else (1 - d / Q) / (1 - d / population)
     return np.interp(log_kappa, np.log(ridge / ((1 - d / n) * columns)), d)
 
 
@@ -61,22 +58,6 @@ def test_weights_give_functions_of_single_eigenvalues():
             curve = s / (s + np.exp(nodes))
             assert weights @ np.append(curve, s) == pytest.approx(f(s), rel=0.01, abs=0.01)
     assert functions.stieltjes_weights(lambda s: 1.0 * (s > 0.1), nodes, 1.0)[1] > 0.5
-
-
-def test_half_of_the_features():
-    "The mean over random halves of the columns of one layer is the curve of the layer."
-    layer = sm.PowerLaw(1.0, 200).sample(400, 80, 0)
-    truth = operator_curve(layer[None], False, population=80)
-    coarse = truth.values[:-1] < 15
-    rng, found = np.random.default_rng(1), []
-    for _ in range(40):
-        x = layer[:, rng.permutation(80)[:40]]
-        values, deviations = sample_curve(decompose(x, False, 80), truth.nodes[coarse])
-        bias = sum((y.shape[1] - 1) * y.mean(axis=1) for y in deviations.values())
-        found.append((values - bias)[:-1])
-    error = np.std(found, axis=0) / np.sqrt(40)
-    expected = truth.values[:-1][coarse]
-    assert (abs(np.mean(found, axis=0) - expected) < 4 * error + 0.02 * expected).all()
 
 
 # --- known answers ------------------------------------------------------------------------
@@ -251,7 +232,7 @@ def test_ranks_are_at_least_one(f):
     assert 1 <= one.interval()[0] <= one.value <= one.interval()[1] < 1.3
     for phi in (noise[0], noise, noise[0, :8, :8]):
         low, high = sm.spectral_function(phi, f, trials=phi.ndim == 3).interval()
-        assert 1 <= low and high > 2 * low
+        assert low >= 1 and high > 2 * low
 
 
 def test_notes():
@@ -266,19 +247,3 @@ def test_notes():
     assert "not distinguishable from zero" in found.notes[0]
     q = sm.spectral_function(phi)
     assert 30 < q.resolved < 45 and "unseen" in q.error_by_source
-
-
-STUDY = json.loads((ROOT / "results" / "functions.json").read_text())
-
-
-@pytest.mark.parametrize("name", ["effective_rank", "rankme", "nuclear", "ridge"])
-def test_stored_study(name):
-    "No further from the truth than the sample; intervals hold where the bias is small."
-    k, table = STUDY["functions"].index(name), STUDY["table"]
-    cells = [cell for case in table.values() for cell in case["shapes"].values()]
-    assert sum(cell["worse"][k] > 2 for cell in cells) <= (name == "rankme")
-    for cell in cells:
-        ours, sample = (cell[key]["distance"][k] for key in ("value", "sample"))
-        bias = abs(np.log(cell["value"]["mean"][k]))
-        assert ours <= 1.005 * sample
-        assert bias > cell["stderr"][k] / 2 or cell["coverage"][k] >= 0.9

@@ -101,17 +101,6 @@ def test_rank_makes_the_entropy_finite():
     assert free.low > np.log(m[0] ** 2 / m[1]) - 0.05  # PR <= e^entropy
 
 
-def test_bounds_of_estimates_hold():
-    "At level 0.9, of 30 matrices."
-    process, held = sm.RBF(3), 0
-    s = process.eigenvalues(3000)
-    for seed in range(30):
-        est = sm.estimate(process.sample(60, 80, seed), 3, center=False)
-        low, high = sm.function_bounds(est, ridge(0.05), level=0.9, n_grid=60)
-        held += low < (s / (s + 0.05)).sum() < high
-    assert held >= 26
-
-
 # --- each eigenvalue ----------------------------------------------------------------------
 
 

@@ -1,7 +1,5 @@
 """Feasible moments, the dimension, recovery: definitions, a peer package, messages."""
 
-import math
-
 import dimensionality
 import numpy as np
 import pytest
@@ -48,33 +46,6 @@ def test_the_participation_ratio_keeps_the_notes_of_its_estimate():
     assert all(note in str(found) for note in est.notes)
     with pytest.raises(ValueError, match=r"participation_ratio\(\) has no option 'centre'"):
         sm.participation_ratio(movie, centre=True)
-
-
-@pytest.mark.parametrize(
-    ("eigenvalues", "ratio"), [(np.geomspace(1, 0.05, 8), 1.0), (np.ones(8), math.sqrt(2))]
-)
-def test_standard_error_against_the_spread(eigenvalues, ratio):
-    # equal eigenvalues maximise the ratio: no first-order term, twice the variance
-    rng = np.random.default_rng(7)
-    truth, found = eigenvalues.sum() ** 2 / (eigenvalues**2).sum(), []
-    for _ in range(120):
-        x, w = rng.standard_normal((40, 8)), rng.standard_normal((50, 8))
-        q = sm.participation_ratio(x * np.sqrt(eigenvalues) @ w.T)
-        low, high = q.interval(0.9)
-        found.append([q.value, q.stderr, low < truth < high])
-    values, errors, covered = np.array(found).T
-    assert errors.mean() / values.std(ddof=1) == pytest.approx(ratio, rel=0.17)
-    assert covered.mean() > 0.85 and values.mean() == pytest.approx(truth, rel=0.05)
-
-
-def test_trials_and_missing_entries():
-    rng = np.random.default_rng(10)
-    trials = Linear(6).sample(150, 160, 1) + rng.standard_normal((4, 150, 160))
-    missing = np.where(rng.random(trials.shape) < 0.1, np.nan, trials)
-    for data in (trials, missing):
-        found = sm.participation_ratio(data, trials=True, random_state=1)
-        assert abs(found.value - 6) < 4 * found.stderr < 6
-    assert sm.participation_ratio(trials.mean(axis=0)).value > 6.3  # the noise counts
 
 
 # --- feasible moments ---------------------------------------------------------------------

@@ -139,7 +139,14 @@ class Spectrum(ResultTable):
         "List the first eigenvalues."
         return "first eigenvalues " + " ".join(f"{x:.3g}" for x in self.eigenvalues(5))
 
-    def plot(self, ax=None, *, count: int = 30, level: float | None = 0.9, **style):
+    def plot(
+        self,
+        ax=None,  # matplotlib axes; None makes new ones
+        *,
+        count: int = 30,  # highest rank
+        level: float | None = 0.9,  # of the band; None for no band
+        **style,  # properties of the line
+    ):
         "Draw eigenvalues against rank, with the band of all spectra that fit at `level`."
         style = {"marker": "o", "markersize": 3, "label": "feasible", **style}
         band = None if level is None else eigenvalue_bounds(self.est, count, level=level)

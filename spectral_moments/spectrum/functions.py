@@ -252,8 +252,9 @@ def find_target(f, unit: float, exponent: int = 0) -> tuple[str, list, Callable]
             problem = "f must take an array of eigenvalues to an array of the same shape"
             raise ArgumentError("f", f"{problem}: {error}") from error
     if not (0 < max(more) < np.inf and least <= 1e-3 * max(more)):
-        problem = f"""f is {least:.3g} near zero and {more[-1]:.3g} at large eigenvalues, about
-            4**{exponent}; it must vanish at zero only: pass another, or divide phi by its size"""
+        problem = f"""f is {least:.3g} near zero and {more[-1]:.3g} at large eigenvalues,
+            about 4**{exponent}; it must vanish at zero only: pass another function, or
+            divide phi by its size"""
         raise ArgumentError("f", problem)
     return name, [summand], lambda trace, total: total
 
@@ -351,8 +352,8 @@ def _function_notes(name, curve, unseen, endless, misfit):
         "ridge or the dimension."
     ] = endless
     notes[
-        f"{name} is uncertain by {unseen:.0%}: eigenvalues beyond the {curve.values[0]:.3g} "
-        "resolved directions matter; measure more."
+        f"{name} is uncertain by {unseen:.0%}: eigenvalues beyond the "
+        f"{curve.values[0]:.3g} resolved directions matter; measure more."
     ] = unseen > MAX_UNSEEN and not endless
     notes[
         f"{name} is too sharp a function: a smooth one that differs by up to {misfit:.0%} "

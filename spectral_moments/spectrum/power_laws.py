@@ -214,7 +214,14 @@ class DecayFit(ResultTable):
         )
         return f"goodness of fit: {test}"
 
-    def plot(self, ax=None, *, count: int = 100, level: float = 0.95, **style):
+    def plot(
+        self,
+        ax=None,  # matplotlib axes; None makes new ones
+        *,
+        count: int = 100,  # highest rank
+        level: float = 0.95,  # of the band
+        **style,  # properties of the line
+    ):
         "Draw the fitted spectrum against rank, with the band of its parameters."
         rank, values = np.arange(1, count + 1), self.eigenvalues(count)
         steps = -np.log(rank) if self.law == "power" else 1.0 - rank
@@ -227,7 +234,7 @@ class DecayFit(ResultTable):
 # %% ../../nbs/13_exponents.ipynb #13s00022
 def orders_to_fit(est: Estimate, orders=None) -> tuple:
     """Return the orders from 2 on with a relative error below one half, or an error that
-    the law predicts, up to `LAST_ORDER`, of one method; values and relative covariance R."""
+    the law predicts, up to `LAST_ORDER`, of one method; values, relative covariance R."""
     m, C = moments_and_covariance(est)
     small = np.logical_and.accumulate(est.stderr < MAX_ERROR * est.values)
     good = (small | _jackknifed(est) & (est.values > 0))[: len(m)]

@@ -62,7 +62,11 @@ class DimensionBySize(ResultTable):
         "Return the dimension of the whole."
         return f"whole matrix: {self.whole}"
 
-    def plot(self, ax=None, **style):
+    def plot(
+        self,
+        ax=None,  # matplotlib axes; None makes new ones
+        **style,  # properties of the line
+    ):
         "Draw the dimensions and the band of single submatrices against their size."
         ax, place = new_axes() if ax is None else ax, np.arange(len(self.shapes))
         values = np.array([q.value for q in self.dimensions])
