@@ -8,7 +8,7 @@ __all__ = ['NORMAL_SOURCES', 'MIN_DEGREES', 'LOG_SCALE', 'MAX_RELATIVE_ERROR', '
            'error_distribution', 'quantiles', 'moment_intervals', 'usable', 'effective_units', 'Scale', 'evaluate',
            'jackknife']
 
-# %% ../nbs/inside_errors.ipynb #a774992a
+# %% ../nbs/inside_errors.ipynb #1644ddae
 import math
 from collections.abc import Callable
 from typing import NamedTuple
@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
-# %% ../nbs/inside_errors.ipynb #f9e896a8
+# %% ../nbs/inside_errors.ipynb #9a3467dc
 class Replicates(NamedTuple):
     "Leave-one-out deviations of one source of error."
 
@@ -26,17 +26,16 @@ class Replicates(NamedTuple):
 
     @property
     def weights(self):
-        "Return how many units each unit stands for, a float or an array (units,)."
-        return 1.0 if self.multiplicity is None else np.asarray(self.multiplicity)
+        "Return how many units each unit stands for, (units,)."
+        units = np.ones(np.shape(self.deviations)[-1])
+        return units if self.multiplicity is None else units * self.multiplicity
 
     @property
     def n_units(self):
         "Count the sampling units."
-        if self.multiplicity is None:
-            return np.shape(self.deviations)[-1]
-        return float(np.sum(self.multiplicity))
+        return float(self.weights.sum())
 
-# %% ../nbs/inside_errors.ipynb #8dff80ae
+# %% ../nbs/inside_errors.ipynb #786bed76
 def influence(replicates: Replicates):  # (words, units); NaN where unknown
     "Scale deviations so that their products add up to the covariance of the words."
     deviations = np.atleast_2d(replicates.deviations)
@@ -62,7 +61,7 @@ def total_error(replicates: dict):  # (words,)
     "Compute the standard error due to all sources (name -> `Replicates`)."
     return np.hypot.reduce([standard_error(source) for source in replicates.values()])
 
-# %% ../nbs/inside_errors.ipynb #ed49c63d
+# %% ../nbs/inside_errors.ipynb #053e0f82
 @np.errstate(over="ignore", under="ignore", invalid="ignore")
 def covariance(replicates: dict):  # (words, words); infinite where unknown
     "Compute the covariance of the estimates of all words."
@@ -86,7 +85,7 @@ def normal_replicates(matrix: np.ndarray) -> Replicates:  # covariance (words, w
     deviations = np.concatenate([root, -root], axis=1)
     return Replicates(np.where(unknown[:, None], np.nan, deviations))
 
-# %% ../nbs/inside_errors.ipynb #eb65bdbb
+# %% ../nbs/inside_errors.ipynb #ac1fc8cb
 NORMAL_SOURCES = ("draws", "given")  # normal errors of a known covariance
 MIN_DEGREES = 3  # degrees of freedom, unless there are fewer units
 
@@ -121,18 +120,14 @@ def error_distribution(replicates: dict) -> ErrorDistribution:
     degrees = np.where(np.isinf(error), np.inf, degrees)
     return ErrorDistribution(error, np.nan_to_num(third / 6), degrees)
 
-# %% ../nbs/inside_errors.ipynb #20687df0
-def quantiles(
-    tail: float,  # probability outside the interval, 0.05 for 95%
-    acceleration=0.0,
-    degrees=np.inf,
-):  # (down, up), in standard errors
-    "Compute the accelerated quantiles of Student's distribution, {eq}`eq-acceleration`."
+# %% ../nbs/inside_errors.ipynb #22a9b94b
+def quantiles(tail: float, acceleration=0.0, degrees=np.inf):  # (down, up), in errors
+    "Compute quantiles with a probability `tail` outside, {eq}`eq-acceleration`."
     t = -stdtrit(np.clip(degrees, 1, 1e6), tail / 2)
     down = t / np.maximum(1 + acceleration * t, 1 / 3)
     return down, t / np.maximum(1 - acceleration * t, 1 / 3)
 
-# %% ../nbs/inside_errors.ipynb #fdc7f01c
+# %% ../nbs/inside_errors.ipynb #2ff4ec7e
 LOG_SCALE = 1.5  # largest relative error on the scale of the logarithm
 
 
@@ -152,7 +147,7 @@ def moment_intervals(
         low = np.where(r < 1, m * np.sign(base) * abs(base) ** n, m - down * s)
         return low, m + s * np.expm1(rho * up) / rho
 
-# %% ../nbs/inside_errors.ipynb #0610278a
+# %% ../nbs/inside_errors.ipynb #774b78fe
 MAX_RELATIVE_ERROR = 1 / 3  # standard error over the moment, of a certain order
 
 
@@ -164,15 +159,14 @@ def usable(values, stderr):  # boolean array (words,), orders ascending
 
 def effective_units(replicates: dict):  # (words,)
     "Compute the effective number of the units that cause an error."
-    second = fourth = 0.0
-    for source in _sampled(replicates):
-        squares = influence(source) ** 2
-        second = second + squares.sum(axis=1)
-        fourth = fourth + (squares**2 / source.weights).sum(axis=1)
+    sampled = _sampled(replicates)
+    squares = [influence(source) ** 2 for source in sampled]
+    second = sum(x.sum(axis=1) for x in squares)
+    fourth = sum((x**2 / source.weights).sum(axis=1) for x, source in zip(squares, sampled))
     with np.errstate(invalid="ignore", divide="ignore"):
         return second**2 / fourth
 
-# %% ../nbs/inside_errors.ipynb #fc074dc1
+# %% ../nbs/inside_errors.ipynb #3921cf07
 class Scale(NamedTuple):
     "A power of a value, or its logarithm if the power is 0."
 
@@ -200,7 +194,7 @@ class Scale(NamedTuple):
 
 SCALES = dict(identity=Scale(1.0), root=Scale(0.5), log=Scale(0.0), reciprocal=Scale(-1.0))
 
-# %% ../nbs/inside_errors.ipynb #49d24f8b
+# %% ../nbs/inside_errors.ipynb #0bf2d1d6
 @np.errstate(all="ignore")
 def evaluate(f: Callable, moments: np.ndarray):  # (words, units) -> (units,)
     "Evaluate a function of moments at each unit, at once if it takes arrays."
@@ -222,7 +216,7 @@ def _gradient(transformed: Callable, values, replicates):  # (words,)
     up = transformed(values[:, None] + np.diag(step))
     return (up - transformed(values[:, None] - np.diag(step))) / (2 * step)
 
-# %% ../nbs/inside_errors.ipynb #eb644b72
+# %% ../nbs/inside_errors.ipynb #8f6450d0
 def jackknife(
     f: Callable,  # function of moments, as for `evaluate`
     values: np.ndarray,  # moments, (words,)
@@ -239,17 +233,16 @@ def jackknife(
     for key, source in replicates.items():
         shift, weights, n_units = source.deviations, source.weights, source.n_units
         if source.multiplicity is not None:  # of a sample the mean is not zero, by chance
-            shift = shift - (shift * weights).sum(axis=1, keepdims=True) / n_units
+            shift = shift - (shift @ weights / n_units)[:, None]
         if linear:
             used = gradient != 0
             change = gradient[used] @ shift[used]
         else:
             change = transformed(values[:, None] + shift) - uncorrected
         changes[key] = source._replace(deviations=change)
-        bias += (n_units - 1) * float((weights * change).sum()) / n_units
-    corrected = uncorrected - bias
-    if scale.power and bias * uncorrected > 0:
-        corrected = uncorrected / (1 + bias / uncorrected)
+        bias += (n_units - 1) * float(weights @ change) / n_units
     if not math.isfinite(bias) or uncorrected == 0:
-        corrected = uncorrected
-    return corrected, uncorrected, changes
+        return uncorrected, uncorrected, changes
+    if scale.power and bias * uncorrected > 0:
+        return uncorrected / (1 + bias / uncorrected), uncorrected, changes
+    return uncorrected - bias, uncorrected, changes
