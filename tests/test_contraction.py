@@ -151,9 +151,9 @@ def test_memory_is_freed():
     "Values alone keep only what is used later."
     graphs = graphs_of(4, CycleOptions(center=True))
     plan, kept, freed = make_plan(graphs), {}, {}
-    given = contraction.GivenArrays({A: normal((5, 9))}, {})
-    contraction.run_forward(plan, "", kept, given.array, True)
-    contraction.run_forward(plan, "", freed, given.array, False)
+    given = {A: normal((5, 9))}
+    contraction.run_forward(plan, "", kept, given, keep=True)
+    contraction.run_forward(plan, "", freed, given, keep=False)
     matrices = lambda values: sum(x.ndim == 2 for x in values.values())
     assert freed.keys() < kept.keys() and matrices(freed) < matrices(kept) / 3
     assert all(freed[k] == kept[k] for k in plan.outputs if k in kept)
