@@ -5,10 +5,11 @@
 # %% auto #0
 __all__ = ['N_LOOKED', 'N_ENTRIES', 'N_ROWS', 'N_NAMED', 'NEAR', 'CHANCE', 'MIN_CORRELATION', 'MAX_GAIN', 'OFFSET_SHARE',
            'MEAN_SHARE', 'EMPTY_SHARE', 'CONSTANT', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE',
-           'MIN_SOURCE', 'LOST', 'REPAIR', 'REPLACED', 'FEW_CYCLES', 'FEW_UNITS', 'MIN_UNCERTAIN', 'MAX_DRAWS', 'ALIKE',
-           'find_duplicates', 'find_near_duplicates', 'check_data', 'influential_units', 'collect_notes']
+           'MIN_SOURCE', 'LOST', 'REPAIR', 'REPLACED', 'FEW_CYCLES', 'FEW_UNITS', 'WRONG_LAW', 'MIN_UNCERTAIN',
+           'MAX_DRAWS', 'ALIKE', 'find_duplicates', 'find_near_duplicates', 'check_data', 'influential_units',
+           'collect_notes']
 
-# %% ../nbs/inside_notes.ipynb #aadd8a53
+# %% ../nbs/inside_notes.ipynb #48590293
 import itertools
 import math
 
@@ -18,7 +19,7 @@ from scipy.special import bdtrc
 from . import errors
 from .engine.arrays import to_numpy
 
-# %% ../nbs/inside_notes.ipynb #fa31c07d
+# %% ../nbs/inside_notes.ipynb #a4da78ef
 N_LOOKED = 512  # rows or columns that are looked at
 N_ENTRIES, N_ROWS = 2**22, 2**16  # entries and rows up to which all rows are looked at
 N_NAMED = 5  # rows or columns that a note names
@@ -44,7 +45,7 @@ def _without_mean(x, known):
     centred[~known] = 0.0
     return centred
 
-# %% ../nbs/inside_notes.ipynb #50fccc29
+# %% ../nbs/inside_notes.ipynb #aee937fd
 NEAR = 0.1  # distance to a near duplicate, over that to the next row
 CHANCE = 1e-3  # probability of so many near duplicates
 
@@ -85,7 +86,7 @@ def find_near_duplicates(x: np.ndarray):  # (rows, columns), no two rows are equ
     chance = bdtrc(near.sum() // 2 - 1, candidates // 2, 1 / 3)  # two to a pair
     return np.flatnonzero(near & (chance < CHANCE))
 
-# %% ../nbs/inside_notes.ipynb #be6ade2d
+# %% ../nbs/inside_notes.ipynb #85fe4a21
 def _duplicate_note(x, numbers, what, option):
     "Note rows, or transposed columns, that were measured twice."
     if len(x) < 2 * N_NAMED:
@@ -120,7 +121,7 @@ def _consecutive_note(x, what, option, example):
         f"them the same label in {option}=; otherwise the errors are too small."
     ]
 
-# %% ../nbs/inside_notes.ipynb #c21cf26c
+# %% ../nbs/inside_notes.ipynb #bbef06a4
 MAX_GAIN = 1.25  # largest trial over the smallest
 OFFSET_SHARE = 0.8  # of the variance that is one common offset per row
 MEAN_SHARE = 1 / 3  # of m(1) that is the mean response
@@ -173,7 +174,7 @@ def _are_counts(entries, exponent):
     x = np.ldexp(entries, np.clip(exponent, -1000, 1000))
     return bool(x.max() > 1 and x.mean() < MAX_COUNT and (x == np.rint(x)).all())
 
-# %% ../nbs/inside_notes.ipynb #04ea80db
+# %% ../nbs/inside_notes.ipynb #66249bee
 def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[str]:
     "Check one `NamedMatrix` of the data; return notes."
     (T, P, Q), features = matrix.shape, matrix.features
@@ -211,7 +212,7 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
         notes += found
     return notes
 
-# %% ../nbs/inside_notes.ipynb #4b5b7df2
+# %% ../nbs/inside_notes.ipynb #28dacb0e
 MAX_SHARE = 0.65  # of the variance due to inputs or features that a single unit causes
 MIN_UNITS = 8  # units from which one of them is too many
 MIN_NAMED_SHARE = 0.1  # of the variance that a unit causes that is named
@@ -252,20 +253,19 @@ def _unit_notes(data, estimate):
         notes += influential_units(some, what)
     return notes
 
-# %% ../nbs/inside_notes.ipynb #5cf8e383
+# %% ../nbs/inside_notes.ipynb #3509a70c
 LOST = "{} lost all digits to entries far larger than the others: "
 REPAIR, REPLACED = "repair these entries.", "increasing cycles were used instead."
-FEW_CYCLES = (
-    "Too few fully observed cycles for {}; use a smaller n_max, or drop the rows and "
-)
-FEW_CYCLES += "columns with most missing entries."
+FEW_CYCLES = "Too few fully observed cycles for {}; use a smaller n_max, or drop the rows "
+FEW_CYCLES += "and columns with most missing entries."
 FEW_UNITS = "Too few rows or columns for a standard error at {}; "
+WRONG_LAW = "{} below zero by more than two errors: the law of the noise is wrong."
 MIN_UNCERTAIN = 0.5  # standard error over the moment, of a moment that is named
 MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
 
 
-def _moment_problems(data, estimate, lost, k):
-    "List what is wrong with the moment of word k: sentences with a place for its name."
+def _moment_problems(data, estimate, lost, k, name):
+    "List what is wrong with the moment of word k: sentences, or with a place for names."
     m, s, found = estimate.scaled.values[k], estimate.scaled.stderr[k], []
     if lost[k]:
         found.append(LOST + (REPAIR if math.isnan(m) else REPLACED))
@@ -278,12 +278,12 @@ def _moment_problems(data, estimate, lost, k):
     if math.isinf(s):
         smaller = len(estimate.words[k]) > 2
         found.append(FEW_UNITS + ("use a smaller n_max." if smaller else "measure more."))
-    elif m < -2 * s and data.noisy:
-        found.append(
-            "{} below zero by more than two errors: the law of the noise is wrong."
-        )
     elif m <= 0:
-        found.append("{} is not distinguishable from zero.")
+        wrong = m < -2 * s and data.noisy
+        found.append(WRONG_LAW if wrong else f"{name} is not distinguishable from zero.")
+    elif s >= MIN_UNCERTAIN * m:
+        size = f"standard error {s / m:.0%} of its value"
+        found.append(f"{name} is uncertain ({size}): do not interpret it.")
     draws = estimate.scaled.error_by_source.get("draws")
     if draws is not None and draws[k] > MAX_DRAWS * s:
         found.append("{}: random draws are a third of the error; raise n_permutations.")
@@ -292,26 +292,15 @@ def _moment_problems(data, estimate, lost, k):
 
 def _moment_notes(data, estimate, lost):
     "Note moments without a value, without an error, or with a large error."
-    single, names_of, large = len(data.matrices) == 1, {}, {}
-    with np.errstate(divide="ignore", invalid="ignore"):
-        relative = estimate.scaled.stderr / estimate.scaled.values
+    names_of = {}
     for k, word in enumerate(estimate.words):
+        single = len(data.matrices) == 1
         name = f"m({len(word)})" if single else f"Trace of {' '.join(word)}"
-        for text in _moment_problems(data, estimate, lost, k):
+        for text in _moment_problems(data, estimate, lost, k, name):
             names_of.setdefault(text, []).append(name)
-        if MIN_UNCERTAIN <= relative[k] < math.inf and len({*word}) == 1:
-            large[name] = relative[k]
-    notes = [text.format(", ".join(names)) for text, names in names_of.items()]
-    if len(large) == 1:
-        ((name, share),) = large.items()
-        size = f"standard error {share:.0%} of its value"
-        notes.append(f"{name} is uncertain ({size}): do not interpret it.")
-    elif large:
-        size = f"standard errors {min(large.values()):.0%} of their values and more"
-        notes.append(f"{', '.join(large)} are uncertain ({size}): do not interpret them.")
-    return notes
+    return [text.format(", ".join(names)) for text, names in names_of.items()]
 
-# %% ../nbs/inside_notes.ipynb #21fdccf1
+# %% ../nbs/inside_notes.ipynb #92b1615d
 ALIKE = 0.25  # squared correlation of columns, beyond that of others
 
 
@@ -335,7 +324,7 @@ def _shared_notes(data):
             notes.append(f"{alike} {remedy}")
     return notes
 
-# %% ../nbs/inside_notes.ipynb #f8b33a2c
+# %% ../nbs/inside_notes.ipynb #634008d3
 def collect_notes(
     data,  # `engine.data.Data`
     estimate,  # `Estimate`

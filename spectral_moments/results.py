@@ -7,7 +7,7 @@ __all__ = ['SCHEMA', 'SINGLE_TRIAL', 'FEW_FEATURES', 'power_words', 'derive', 'f
            'describe_settings', 'methods_sentence', 'moment_intervals', 'pick_word', 'plot_moments', 'Estimate',
            'make_estimate', 'from_moments', 'new_axes', 'rank_axes', 'holm', 'Comparison', 'compare', 'compare_pair']
 
-# %% ../nbs/inside_results.ipynb #a873d14a
+# %% ../nbs/inside_results.ipynb #cfe53f82
 import itertools
 import math
 import uuid
@@ -24,7 +24,7 @@ from .errors import SCALES, ErrorDistribution, Scale
 from .quantities import EstimateWarning, Quantity, ResultTable  # noqa: F401
 from .quantities import Sampled, json_ready, rename_replicates
 
-# %% ../nbs/inside_results.ipynb #c3568490
+# %% ../nbs/inside_results.ipynb #4e49e624
 SCHEMA = 4  # of `Estimate.to_dict`
 
 
@@ -60,7 +60,7 @@ def derive(
     fields = dict(notes=list(self.notes), sampled=sampled) | fields
     return Quantity(at, replicates, scale, float(scale.back(uncorrected)), **fields)
 
-# %% ../nbs/inside_results.ipynb #8ee8a2c3
+# %% ../nbs/inside_results.ipynb #1d8739f5
 SINGLE_TRIAL = "Single trial: measurement noise inflates the dimension; pass repeats to "
 SINGLE_TRIAL += "remove it."
 FEW_FEATURES = 64  # features that may be all there are
@@ -108,7 +108,7 @@ def dimension(
         found.notes.append(note)
     return replace(found, limits=(1 / units, math.inf)) if units else found
 
-# %% ../nbs/inside_results.ipynb #2842817d
+# %% ../nbs/inside_results.ipynb #d84c1634
 def describe_data(estimate) -> str:
     "Describe what was measured: 100 inputs x 200 features, mean removed, ..."
     settings, sizes, features = estimate.settings, [], []
@@ -158,7 +158,7 @@ def methods_sentence(self) -> str:
         text += f" The dimension (participation ratio, m(1)^2/m(2)) is {self.dimension()}."
     return text
 
-# %% ../nbs/inside_results.ipynb #1fa987e9
+# %% ../nbs/inside_results.ipynb #916f686f
 def moment_intervals(self, level: float = 0.95):  # nominal coverage -> (low, high)
     "Compute confidence intervals of the moments, arrays (words,)."
     tail, unknown = 1 - check_level(level), ErrorDistribution(self.stderr, 0.0, np.inf)
@@ -192,7 +192,7 @@ def plot_moments(
     ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
     return ax
 
-# %% ../nbs/inside_results.ipynb #5defbeb8
+# %% ../nbs/inside_results.ipynb #fd45bfb5
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(ResultTable):
     "Spectral moments with their errors."
@@ -245,7 +245,7 @@ class Estimate(ResultTable):
         "Predict the standard errors (words,) with P inputs and Q features."
         return np.array([self[word].expected_stderr(P, Q) for word in self.words])
 
-# %% ../nbs/inside_results.ipynb #2e338cfc
+# %% ../nbs/inside_results.ipynb #1c755aaf
 def _title(self):
     "Describe the data, and the dimension if it was estimated."
     if len(self.shapes) > 1 or len(self.values) < 2:
@@ -289,7 +289,7 @@ def _to_dict(self):
 Estimate.title, Estimate.records, Estimate._rows = _title, _records, _table_rows
 Estimate.to_dict = _to_dict
 
-# %% ../nbs/inside_results.ipynb #cac88767
+# %% ../nbs/inside_results.ipynb #18e4fc14
 def _rescale(x, exponents):  # same shape as x; NaN beyond the range of doubles
     "Multiply rows of an array by powers of two."
     x = np.asarray(x, dtype=float)
@@ -356,7 +356,7 @@ def from_moments(
     words = power_words(len(values))
     return Estimate(values, given, words, {"phi": shape}, ["given"] * len(values))
 
-# %% ../nbs/inside_results.ipynb #4a74a4cb
+# %% ../nbs/inside_results.ipynb #1549c32f
 def new_axes():
     "Make matplotlib axes, or raise an error that says how to get matplotlib."
     try:
@@ -376,7 +376,7 @@ def rank_axes(ax, values, band=None, **style):
     ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
     return ax
 
-# %% ../nbs/inside_results.ipynb #99a48773
+# %% ../nbs/inside_results.ipynb #c315d1bd
 def holm(p) -> np.ndarray:
     "Correct p-values for several tests by Holm's rule; NaN where there is none."
     p = np.asarray(p, dtype=float)
@@ -424,7 +424,7 @@ class Comparison(ResultTable):
         ax.legend()
         return ax
 
-# %% ../nbs/inside_results.ipynb #9c27d3b5
+# %% ../nbs/inside_results.ipynb #edccf133
 def compare(
     estimates: dict,  # name -> `Estimate`, `Quantity` or matrix
     of: str = "dimension",  # or "moments", of estimates and matrices
@@ -450,8 +450,8 @@ def compare(
         notes += [f"{name}: {note}" for note in quantities[name][0].notes]
     for first, second in itertools.combinations(quantities, 2):
         for one, other in zip(quantities[first], quantities[second]):
-            row = dict(first=first, second=second) | compare_pair(one, other, paired)
-            rows.append(row)
+            found = compare_pair(one, other, paired)
+            rows.append(dict(first=first, second=second) | found)
     for row, p in zip(rows, holm([row["p"] for row in rows])):
         row["p_holm"] = float(p)
     return Comparison(quantities, rows, notes)
@@ -461,13 +461,9 @@ def compare_pair(one: Quantity, other: Quantity, paired=None) -> dict:
     "Compare two quantities: difference, ratio, their intervals, p-value."
     shared = lambda key: ("paired", key[1]) if key[1] == paired else key
     one, other = rename_replicates(one, shared), rename_replicates(other, shared)
-    n_units = [
-        q.replicates[key].n_units
-        for q in (one, other)
-        for key in q.replicates
-        if key == ("paired", paired)
-    ]
-    if paired is not None and (len(n_units) < 2 or n_units[0] != n_units[1]):
+    shared = [q.replicates.get(("paired", paired)) for q in (one, other)]
+    n_units = [0 if source is None else source.n_units for source in shared]
+    if paired is not None and (n_units[0] != n_units[1] or not n_units[0]):
         problem = f"paired = {paired!r}: the estimates must have the same number of "
         raise ArgumentError("paired", f"{problem}{paired}, with errors; found {n_units}")
     difference, ratio = other - one, other / one

@@ -193,7 +193,8 @@ def test_jackknife_by_definition(power, multiplicity):
     sources = {key: x._replace(deviations=0.01 * x.deviations) for key, x in BOTH.items()}
     if multiplicity:
         sources = {
-            k: x._replace(multiplicity=np.full(int(x.n_units), 3.0)) for k, x in sources.items()
+            k: x._replace(multiplicity=np.full(int(x.n_units), 3.0))
+            for k, x in sources.items()
         }
     transformed, uncorrected, replicates = jackknife(f, VALUES, sources, scale)
     bias = variance = 0.0
