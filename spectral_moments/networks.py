@@ -6,7 +6,7 @@
 __all__ = ['POSITIONS', 'OPEN', 'watch', 'one_row_each', 'by_position', 'labels', 'Sample', 'tensors', 'call_all_hooks', 'Hooks',
            'find_layer', 'draw_units', 'Collector', 'LayerDimensions', 'Watch', 'record', 'inverse_dimension']
 
-# %% ../nbs/31_networks.ipynb #273fa3f0
+# %% ../nbs/31_networks.ipynb #fa76dace
 import copy
 import math
 import sys
@@ -35,7 +35,7 @@ from .estimation import estimate
 from .quantities import ResultTable
 from .similarity import alignments
 
-# %% ../nbs/31_networks.ipynb #37c1fbc0
+# %% ../nbs/31_networks.ipynb #9b9b5612
 POSITIONS = ("sample", "mean", "features")
 
 
@@ -57,7 +57,7 @@ def one_row_each(x, positions, real, places):
     inputs = torch.arange(len(x), device=x.device)
     return x[inputs, torch.as_tensor(chosen, device=x.device)]
 
-# %% ../nbs/31_networks.ipynb #0bddacb9
+# %% ../nbs/31_networks.ipynb #a84a8751
 def by_position(seen, module, x):
     "Return an output as (inputs, positions, features); without positions as it is."
     if x.ndim == 2:
@@ -78,7 +78,7 @@ def by_position(seen, module, x):
         axis = -1 if last or x.ndim < 4 else 1
     return x.movedim(axis, -1).flatten(1, -2)
 
-# %% ../nbs/31_networks.ipynb #dc806f8d
+# %% ../nbs/31_networks.ipynb #d96b13cb
 def labels(seen, name, shape):
     "Return groups or mask of the inputs of a pass, or None."
     found = getattr(seen, name)
@@ -94,7 +94,7 @@ def labels(seen, name, shape):
         raise ArgumentError(name, text)
     return found
 
-# %% ../nbs/31_networks.ipynb #7fa04405
+# %% ../nbs/31_networks.ipynb #3dcc8b88
 class Sample:
     "Hold a random sample of the inputs that passed in the last states of the weights."
 
@@ -158,7 +158,7 @@ class Sample:
                 both.blocks.append(block | own)
         return both
 
-# %% ../nbs/31_networks.ipynb #d067ab26
+# %% ../nbs/31_networks.ipynb #8b853c5e
 def tensors(output):
     "List the tensors in an output, at any depth."
     if isinstance(output, PackedSequence):
@@ -170,7 +170,7 @@ def tensors(output):
         return [tensor for part in output for tensor in tensors(part)]
     return [output] if isinstance(output, torch.Tensor) else []
 
-# %% ../nbs/31_networks.ipynb #71ead1bc
+# %% ../nbs/31_networks.ipynb #34d3b095
 OPEN = []  # what is open
 
 
@@ -184,7 +184,12 @@ def call_all_hooks(needed):
 class Hooks:
     "Call `take(name, module, output)` for outputs of layers whenever a model is called."
 
-    def __init__(self, model, layers, take):  # {name: module}, a function
+    def __init__(
+        self,
+        model,  # the module that is called
+        layers,  # {name: module}
+        take,  # what to do with an output
+    ):
         self.model, self.layers, self.take = model, layers, take
         self.handles, self.calls, self.paused = [], None, False
 
@@ -202,7 +207,7 @@ class Hooks:
         self.handles.append(self.model.register_forward_hook(self._end, always_call=True))
         return self
 
-    def close(self, *_):
+    def close(self, *_):  # the error that ended a `with` block
         "Take the hooks away; what was seen stays."
         for handle in self.handles:
             handle.remove()
@@ -241,7 +246,7 @@ class Hooks:
         closed = dict(layers=dict.fromkeys(self.layers), handles=[], paused=True)
         return vars(self) | dict.fromkeys(gone) | closed
 
-# %% ../nbs/31_networks.ipynb #663fbd54
+# %% ../nbs/31_networks.ipynb #5db93a75
 def find_layer(model, layer):
     "Return name and module of a layer given by its name, by its number or by itself."
     if len(getattr(model, "device_ids", None) or []) > 1:
@@ -262,7 +267,7 @@ def draw_units(seed, n_units, n_sampled):
     rng = np.random.default_rng([seed, n_units])
     return np.sort(rng.permutation(n_units)[:n_sampled])
 
-# %% ../nbs/31_networks.ipynb #e1389bc3
+# %% ../nbs/31_networks.ipynb #3dff2262
 class Collector(Hooks):
     "Sample inputs, and collect the rows that layers have for them."
 
@@ -352,7 +357,7 @@ class Collector(Hooks):
         "Return the units of a layer that are sampled."
         return draw_units(self.seed, math.prod(self.shapes[name]), self.units)
 
-# %% ../nbs/31_networks.ipynb #6dda4f6d
+# %% ../nbs/31_networks.ipynb #4c719895
 class LayerDimensions(ResultTable, dict):
     "Show the dimensions of layers, a `Quantity` by the name of each."
 
@@ -434,7 +439,7 @@ class Watch(Collector):
 
 watch = Watch
 
-# %% ../nbs/31_networks.ipynb #61c06fd3
+# %% ../nbs/31_networks.ipynb #65d8b28c
 def record(
     model: nn.Module,  # any
     layer: "str | int | nn.Module",  # as for `watch`
@@ -465,7 +470,7 @@ def record(
         raise ArgumentError("layer", text)
     return seen.sample(*seen.layers)
 
-# %% ../nbs/31_networks.ipynb #c29ca745
+# %% ../nbs/31_networks.ipynb #c34da961
 def inverse_dimension(
     phi: torch.Tensor,  # (inputs, features)
     *,

@@ -36,6 +36,15 @@ class Many(nn.Module):
         return self.cells(x.reshape(-1, 3, 3))[0]
 
 
+class Odd(nn.Module):
+    def __init__(self, function):
+        super().__init__()
+        self.function = function
+
+    def forward(self, x):
+        return self.function(x)
+
+
 @pytest.fixture
 def model():
     torch.manual_seed(0)
@@ -55,6 +64,13 @@ def close(found, expected, rtol=1e-5, atol=1e-6):
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=atol)
 
 
+def watched(model, x, layers="0", **options):
+    "A watch that has seen x."
+    with watch(model, layers, **options) as seen:
+        model(x)
+    return seen
+
+
 def n_hooks(model):
     parts = (part.__dict__ for part in model.modules())
     return sum(len(p["_forward_hooks"]) + len(p["_forward_pre_hooks"]) for p in parts)
@@ -65,6 +81,10 @@ def n_hooks(model):
 
 def test_rows_are_those_of_direct_collection(model):
     x = torch.randn(50, 5)
+    nested = alone(Odd(lambda x: {"note": "text", "hidden": (None, [x]), "more": -x}))
+    for dtype in (torch.float16, torch.bfloat16, torch.float64):
+        found = watched(nested, x.to(dtype)).sample("0").values
+        np.testing.assert_array_equal(found, array(x.to(dtype)))
     with watch(model, ["act", "last", model.first]) as seen:
         assert n_hooks(model) == 5
         for batch in x.split(20):
@@ -201,25 +221,17 @@ def test_the_mean_over_all_samples_is_the_layer(positions):
 def test_every_input_is_sampled_equally_often():
     model, counts = alone(nn.Identity()), np.zeros(60)
     x = torch.arange(60.0)[:, None].expand(60, 2)
-    for seed in range(400):
+    for seed in range(300):
         with watch(model, 0, rows=12, random_state=seed) as seen:
             for batch in x.split(7):
                 model(batch)
+                rows = [block["rows"]["0"] for block in seen.sampled.blocks]  # no batches
+                assert sum(x.untyped_storage().nbytes() for x in rows) <= 4 * 2 * (24 + 7)
         rows = seen.sample("0").values[:, 0]
         assert len(rows) == 12 and (np.diff(rows) > 0).all()  # in the order of passing
         counts[rows.astype(int)] += 1
-    deviations = (counts - 80) / math.sqrt(400 * 0.2 * 0.8)
+    deviations = (counts - 60) / math.sqrt(300 * 0.2 * 0.8)
     assert (abs(deviations) < 4.5).all() and (deviations**2).mean() < 1.6
-
-
-def test_memory_does_not_grow_and_batches_are_not_kept():
-    model = alone(nn.Linear(5, 50))
-    with watch(model, 0, rows=40, units=8) as seen:
-        for _ in range(300):
-            model(torch.randn(16, 5))
-            rows = [block["rows"]["0"] for block in seen.sampled.blocks]
-            assert sum(x.untyped_storage().nbytes() for x in rows) <= 4 * 8 * (80 + 16)
-    assert seen.sample("0").values.shape == (40, 8) and seen.sampled.n_passed == 4800
 
 
 def test_units_stay_and_the_layer_counts_all_of_them():
@@ -234,13 +246,6 @@ def test_units_stay_and_the_layer_counts_all_of_them():
     assert found[0].settings["population"] == {"features": 90}
     assert (found[0].error_by_source["features"] > 0).all()
     assert (watched(model, x).estimate("0").error_by_source["features"] < 1e-9).all()
-
-
-def watched(model, x, layers="0", **options):
-    "A watch that has seen x."
-    with watch(model, layers, **options) as seen:
-        model(x)
-    return seen
 
 
 @pytest.mark.parametrize("kind", ["array", "tensor", "function", "batch"])
@@ -326,15 +331,6 @@ def test_inputs_on_the_second_axis():
     assert error.value.argument == "batch_first"
 
 
-class Odd(nn.Module):
-    def __init__(self, function):
-        super().__init__()
-        self.function = function
-
-    def forward(self, x):
-        return self.function(x)
-
-
 def test_refusals(model):
     x = torch.randn(8, 5)
     pack = nn.utils.rnn.pack_sequence
@@ -368,16 +364,6 @@ def test_refusals(model):
         model.act(x)  # a call from outside of the model is no pass
         model(x)
     assert outside.sampled.n_passed == 8
-
-
-def test_tuples_dicts_and_precisions():
-    x = torch.randn(9, 5)
-    nested = alone(Odd(lambda x: {"note": "text", "hidden": (None, [2 * x]), "more": x}))
-    close(watched(nested, x).sample("0").values, 2 * array(x))
-    for dtype in (torch.float16, torch.bfloat16, torch.float64):
-        layer = nn.Linear(5, 4).to(dtype)
-        found = watched(alone(layer), x.to(dtype)).sample("0").values
-        np.testing.assert_array_equal(found, array(layer(x.to(dtype))))
 
 
 # --- it watches, and nothing else ---
@@ -630,12 +616,8 @@ def test_record(model):
     assert model.training and model.act.training and not model.last.training
     assert n_hooks(model) == 0 and torch.is_grad_enabled()
     assert all(weight.grad is None for weight in model.parameters())
-
-
-def test_record_leaves_its_inputs_alone():
-    model, x = nn.Sequential(nn.ReLU(inplace=True), nn.Linear(5, 4)), torch.randn(11, 5)
-    for given in (x.clone(), x.numpy().copy()):
-        record(model, "1", given, batch_size=4)
+    for given in (x.clone(), x.numpy().copy()):  # which a layer may change in place
+        record(nn.Sequential(nn.ReLU(inplace=True), nn.Linear(5, 4)), "1", given)
         np.testing.assert_array_equal(np.asarray(given), x.numpy())
 
 
@@ -676,7 +658,10 @@ def test_inverse_dimension_of_any_size_and_of_tokens():
     found = inverse_dimension(tokens[mask], groups=groups)
     expected = sm.estimate(tokens[mask].numpy(), groups=groups.numpy()).values
     assert found.item() == pytest.approx(expected[1] / expected[0] ** 2, rel=1e-6)
-    for wrong, message in ((x[:3], "needs 4 inputs, 2 features"), (x.numpy(), "must be a tensor")):
+    for wrong, message in (
+        (x[:3], "needs 4 inputs, 2 features"),
+        (x.numpy(), "must be a tensor"),
+    ):
         with pytest.raises(ArgumentError, match=message):
             inverse_dimension(wrong)
     with pytest.raises(ArgumentError, match="population"):
