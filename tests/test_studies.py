@@ -122,7 +122,7 @@ FILES = {f"comparison_{name}": ("comparison", name) for name in COMPARISONS}
 OWN_TESTS = {"comparison", "feature_learning"}
 FILES |= {name: (name, None) for name in STUDIES if name not in OWN_TESTS}
 # computed by version 0.3 with options or orders that are gone: to be run again
-OLDER = "cycles_rmse error_bars exponents feasible functions sensitivity spectrum usable"
+OLDER = "cycles_rmse exponents feasible functions spectrum"
 OLDER = set(OLDER.split())
 
 
