@@ -119,7 +119,7 @@ CALLS = {
     "alignments": lambda: sm.alignments({**AB, "c": X[:, :15] ** 2}),
     "compare": lambda: sm.compare({**AB, "c": SMALL}),
     "rankme": lambda: sm.spectral_function(made(60, 50, noise=1.0), "rankme"),
-    "power law": lambda: sm.power_law(E(sm.PowerLaw(1.0).sample(90, 80, random_state=1), 4)),
+    "power law": lambda: sm.power_law(E(sm.PowerLaw(1.0).sample(90, 80, 1), 4)),
     "noise check": lambda: noise_check(COUNTS),
     "estimators": lambda: {
         "naive": sm.naive(X, 4),

@@ -52,15 +52,6 @@ def test_three_axes_are_refused_with_three_readings():
     refused("trials", "True or False", trials=2)
 
 
-def test_each_reading_of_three_axes_is_the_same_matrix():
-    "What the message proposes is what it says."
-    x = normal((6, 20, 9))
-    tokens = sm.estimate(x.reshape(120, 9), groups=np.repeat(np.arange(6), 20))
-    assert tokens.settings["groups"] == {"inputs": 6}
-    matlab = sm.estimate(x.T, trials=True)
-    assert matlab.shapes["phi"] == (9, 20, 6)
-
-
 # --- scale --------------------------------------------------------------------------------
 
 
@@ -104,17 +95,6 @@ def test_zeros_and_constants():
 
 
 def test_entries():
-    for bad, match in (
-        (np.where(X > 1, np.inf, X), "infinite"),
-        (np.full((4, 3), np.nan), "only NaN"),
-        (X + 1j, "complex"),
-        (X.astype(str), "dtype"),
-        (np.ones((0, 3)), "empty"),
-        (None, "None"),
-        ("x.npy", "load it first"),
-        ({"a": X}, "one of the arrays"),
-    ):
-        refused("phi", match, {"phi": bad})
     x = np.where(X > 1.5, np.nan, X)
     assert open_data({"phi": x}).missing == {"phi": np.isnan(x).sum()}
     masked = open_data({"phi": np.ma.masked_greater(X, 1.5)})

@@ -46,7 +46,7 @@ def matrices(shape, seed, single):
     return enter, enter if single else leave
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=40, deadline=None, derandomize=True)
 @given(
     P=st.integers(1, 20),
     Q=st.integers(1, 20),
@@ -85,20 +85,6 @@ def test_more_columns_than_marks():
     np.testing.assert_allclose(columns.sum(axis=1), np.arange(1, 6) * total, rtol=1e-11)
     expected = total - increasing_sums(*[np.delete(phi, 3, 0)] * 2, 5).total
     np.testing.assert_allclose(rows[:, 3], expected, rtol=1e-11)
-
-
-def test_any_layout_is_read():
-    phi = np.random.default_rng(3).random((20, 30))
-    wide = np.zeros((40, 90))
-    wide[::2, ::3] = phi
-    read_only = phi.copy()
-    read_only.flags.writeable = False
-    expected = increasing_sums(phi, phi, 5, influences=True)
-    for given_phi in (np.asfortranarray(phi), wide[::2, ::3], read_only):
-        for x, y in zip(
-            increasing_sums(given_phi, given_phi, 5, influences=True), expected, strict=True
-        ):
-            np.testing.assert_array_equal(x, y)
 
 
 # --- means over cycles --------------------------------------------------------------------
@@ -158,19 +144,6 @@ def test_numbers_of_cycles(shape, n_max):
     ones = means(np.ones((40, 50)), 7)
     np.testing.assert_allclose(ones.values, 1.0, rtol=1e-12)
     np.testing.assert_allclose(ones.deviations["inputs"], 0.0, atol=1e-12)
-
-
-def test_permutations_seeds_and_threads():
-    phi = normal((70, 90), 9)
-    first = sm.increasing(phi, 5, n_permutations=3, random_state=7, n_jobs=1)
-    for n_jobs in (2, 5, None):
-        again = sm.increasing(phi, 5, n_permutations=3, random_state=7, n_jobs=n_jobs)
-        np.testing.assert_array_equal(again, first)
-    assert (sm.increasing(phi, 5, n_permutations=3, random_state=8) != first)[2:].all()
-    generator = np.random.default_rng(7)
-    options = dict(n_permutations=3, random_state=generator)
-    np.testing.assert_array_equal(sm.increasing(phi, 5, **options), first)
-    assert (sm.increasing(phi, 5, **options) != first)[2:].all()
 
 
 def test_the_mean_over_all_orders_is_all_cycles():

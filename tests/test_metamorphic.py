@@ -1,17 +1,18 @@
 """What must not change the answer, over all pairs of options."""
 
 import copy
+import itertools
 
 import numpy as np
 import pytest
-from test_doors import CASES, Case, by_array
+from test_doors import CASES, NO_PAIR_SUMS, Case, by_array
 
 from spectral_moments.engine import methods
 
 UNITS, WIDTH = 9, 6
 
 
-@pytest.fixture(params=["memory", "tall"], autouse=True)
+@pytest.fixture(autouse=True)
 def way(request, monkeypatch):
     "All cycles at once, or pair sums over all rows and a block."
     if request.param == "tall":
@@ -48,9 +49,12 @@ def cases(with_one_of=(), without=()):
     "Cases that have one of some options, if any are given, and none of others."
     some = [options for options in CASES if not {*without} & {*options}]
     some = [options for options in some if not with_one_of or {*with_one_of} & {*options}]
-    return pytest.mark.parametrize(
-        "case", [Case(options, UNITS, WIDTH) for options in some], ids=map(" x ".join, some)
-    )
+    params = []
+    for way, options in itertools.product(("memory", "tall"), some):
+        if way == "memory" or not NO_PAIR_SUMS & {*options}:
+            case = Case(options, UNITS, WIDTH)
+            params.append(pytest.param(case, way, id=f"{way}: {' x '.join(options)}"))
+    return pytest.mark.parametrize(("case", "way"), params, indirect=["way"])
 
 
 @cases(with_one_of=["center"], without=["poisson"])
@@ -69,7 +73,7 @@ def test_scale(case):
     scaled = each(case, lambda x, s: factors[s] * x)
     assert_same(case, changed(case, trials=scaled), np.array(total))
     one = by_array(case)
-    for power in (-300, 5, 60):
+    for power in (-300, 60):
         scaled = {s: x * 2.0**power for s, x in case.trials.items()}
         two = by_array(changed(case, trials=scaled))
         inside = abs(2 * power * orders) < 1000

@@ -101,9 +101,8 @@ def test_a_merge_of_streams_of_other_scales():
     np.testing.assert_allclose(both.estimate().values, whole, rtol=1e-8)
     for unit in (1e-150, 1e150, 1e-200):
         est = fed(PHI * unit, [100] * 4, sample=50).estimate()
-        one, two = (
-            x.scaled.values[0] ** 2 / x.scaled.values[1] for x in (est, estimate(PHI))
-        )
+        (a, b), (c, d) = est.scaled.values, estimate(PHI).values
+        one, two = a**2 / b, c**2 / d
         assert one == pytest.approx(two, rel=1e-8)
 
 
