@@ -6,7 +6,7 @@
 __all__ = ['POSITIONS', 'OPEN', 'watch', 'one_row_each', 'by_position', 'labels', 'Sample', 'tensors', 'call_all_hooks', 'Hooks',
            'find_layer', 'draw_units', 'Collector', 'LayerDimensions', 'Watch', 'record', 'inverse_dimension']
 
-# %% ../nbs/31_networks.ipynb #fa76dace
+# %% ../nbs/31_networks.ipynb #853a7f1b
 import copy
 import math
 import sys
@@ -35,7 +35,7 @@ from .estimation import estimate
 from .quantities import ResultTable
 from .similarity import alignments
 
-# %% ../nbs/31_networks.ipynb #9b9b5612
+# %% ../nbs/31_networks.ipynb #2ba26ed0
 POSITIONS = ("sample", "mean", "features")
 
 
@@ -43,6 +43,9 @@ def one_row_each(x, positions, real, places):
     "Return one row for each input of (inputs, positions, features)."
     if x.ndim == 2:
         return x
+    if real is not None and real.shape[1] not in (1, x.shape[1]):
+        text = f"mask has {real.shape[1]} positions where a layer has {x.shape[1]}"
+        raise ArgumentError("mask", text)
     real = np.broadcast_to(True if real is None else real, x.shape[:2])
     if positions == "features" and not real.all():
         text = "positions='features' takes padding for features; use 'sample' or 'mean'"
@@ -57,7 +60,7 @@ def one_row_each(x, positions, real, places):
     inputs = torch.arange(len(x), device=x.device)
     return x[inputs, torch.as_tensor(chosen, device=x.device)]
 
-# %% ../nbs/31_networks.ipynb #a84a8751
+# %% ../nbs/31_networks.ipynb #3d39c41d
 def by_position(seen, module, x):
     "Return an output as (inputs, positions, features); without positions as it is."
     if x.ndim == 2:
@@ -78,23 +81,23 @@ def by_position(seen, module, x):
         axis = -1 if last or x.ndim < 4 else 1
     return x.movedim(axis, -1).flatten(1, -2)
 
-# %% ../nbs/31_networks.ipynb #d96b13cb
-def labels(seen, name, shape):
-    "Return groups or mask of the inputs of a pass, or None."
+# %% ../nbs/31_networks.ipynb #88b6079c
+def labels(seen, name, count, n_axes):
+    "Return groups (one axis) or mask (up to two) of the inputs of a pass, or None."
     found = getattr(seen, name)
     if callable(found):
         found = found(seen.given if seen.batch is None else seen.batch)
     elif found is not None:
-        found = found[seen.sampled.n_passed :][: shape[0]]
+        found = found[seen.sampled.n_passed :][:count]
     if found is None:
         return None
     found = np.asarray(found.cpu() if torch.is_tensor(found) else found)
-    if found.shape not in (shape, shape[:1]):
-        text = f"{name} has shape {found.shape} where (inputs, positions) are {shape}"
+    if not 1 <= found.ndim <= n_axes or len(found) != count:
+        text = f"{name} has shape {found.shape} where {count} inputs passed"
         raise ArgumentError(name, text)
     return found
 
-# %% ../nbs/31_networks.ipynb #3dcc8b88
+# %% ../nbs/31_networks.ipynb #2e8f4ff9
 class Sample:
     "Hold a random sample of the inputs that passed in the last states of the weights."
 
@@ -158,7 +161,7 @@ class Sample:
                 both.blocks.append(block | own)
         return both
 
-# %% ../nbs/31_networks.ipynb #8b853c5e
+# %% ../nbs/31_networks.ipynb #43b5d10b
 def tensors(output):
     "List the tensors in an output, at any depth."
     if isinstance(output, PackedSequence):
@@ -170,7 +173,7 @@ def tensors(output):
         return [tensor for part in output for tensor in tensors(part)]
     return [output] if isinstance(output, torch.Tensor) else []
 
-# %% ../nbs/31_networks.ipynb #34d3b095
+# %% ../nbs/31_networks.ipynb #6d2fb348
 OPEN = []  # what is open
 
 
@@ -246,7 +249,7 @@ class Hooks:
         closed = dict(layers=dict.fromkeys(self.layers), handles=[], paused=True)
         return vars(self) | dict.fromkeys(gone) | closed
 
-# %% ../nbs/31_networks.ipynb #5db93a75
+# %% ../nbs/31_networks.ipynb #40eaa8b7
 def find_layer(model, layer):
     "Return name and module of a layer given by its name, by its number or by itself."
     if len(getattr(model, "device_ids", None) or []) > 1:
@@ -267,7 +270,7 @@ def draw_units(seed, n_units, n_sampled):
     rng = np.random.default_rng([seed, n_units])
     return np.sort(rng.permutation(n_units)[:n_sampled])
 
-# %% ../nbs/31_networks.ipynb #3dff2262
+# %% ../nbs/31_networks.ipynb #e352b405
 class Collector(Hooks):
     "Sample inputs, and collect the rows that layers have for them."
 
@@ -289,6 +292,8 @@ class Collector(Hooks):
     ):
         several = isinstance(layers, Iterable) and not isinstance(layers, (str, nn.Module))
         found = dict(find_layer(model, x) for x in (layers if several else [layers]))
+        if not found:
+            raise ArgumentError("layers", "layers is empty; name at least one layer")
         super().__init__(model, found, self._take)
         if positions not in POSITIONS:
             raise ArgumentError("positions", f"positions must be one of {POSITIONS}")
@@ -310,22 +315,22 @@ class Collector(Hooks):
         self.rng, self.training = np.random.default_rng(self.seed), None
         self.sampled, self.shapes = Sample(self.rows, self.states), {}
 
-    def _draw(self, name, shape):
+    def _draw(self, name, count):
         "Decide which inputs of a pass are sampled, the same for all layers."
         n_axes = 2 if self.inputs_second else 1
         sizes = [n for x in tensors(self.given) for n in x.shape[:n_axes]]
-        if shape[0] > max(sizes, default=math.inf):
-            text = f"layer {name!r} returned {shape[0]} rows for {max(sizes)} inputs; rows "
+        if count > max(sizes, default=math.inf):
+            text = f"layer {name!r} returned {count} rows for {max(sizes)} inputs; rows "
             raise ArgumentError("layers", text + "of one input are not independent")
-        keys, places = self.rng.random((shape[0], 2)).T
-        groups, mask = labels(self, "groups", shape[:1]), labels(self, "mask", shape)
+        keys, places = self.rng.random((count, 2)).T
+        groups, mask = labels(self, "groups", count, 1), labels(self, "mask", count, 2)
         if mask is not None:
             mask = mask.reshape(len(mask), -1).astype(bool)
             keys = np.where(mask.any(1), keys, math.inf)
         version = sum(weight._version for weight in self.weights)
         chosen, rows = self.sampled.admit(keys, groups, version)
         mask = None if mask is None else mask[chosen]
-        return shape[0], torch.from_numpy(chosen), places[chosen], mask, rows
+        return count, torch.from_numpy(chosen), places[chosen], mask, rows
 
     def _take(self, name, module, output):
         "Store the rows of a layer for the inputs that are sampled."
@@ -341,7 +346,7 @@ class Collector(Hooks):
             raise ArgumentError("layers", text)
         x = by_position(self, module, found[0].detach())
         if self.drawn is None:
-            self.drawn = self._draw(name, tuple(x.shape[:-1]))
+            self.drawn = self._draw(name, len(x))
         count, chosen, places, mask, rows = self.drawn
         shape = tuple(x.shape[1:]) if self.positions == "features" else x.shape[-1:]
         if len(x) != count or self.shapes.setdefault(name, shape) != shape:
@@ -357,7 +362,7 @@ class Collector(Hooks):
         "Return the units of a layer that are sampled."
         return draw_units(self.seed, math.prod(self.shapes[name]), self.units)
 
-# %% ../nbs/31_networks.ipynb #4c719895
+# %% ../nbs/31_networks.ipynb #c6b3fec6
 class LayerDimensions(ResultTable, dict):
     "Show the dimensions of layers, a `Quantity` by the name of each."
 
@@ -439,7 +444,7 @@ class Watch(Collector):
 
 watch = Watch
 
-# %% ../nbs/31_networks.ipynb #65d8b28c
+# %% ../nbs/31_networks.ipynb #e4ed5d97
 def record(
     model: nn.Module,  # any
     layer: "str | int | nn.Module",  # as for `watch`
@@ -470,7 +475,7 @@ def record(
         raise ArgumentError("layer", text)
     return seen.sample(*seen.layers)
 
-# %% ../nbs/31_networks.ipynb #c34da961
+# %% ../nbs/31_networks.ipynb #8818bbb6
 def inverse_dimension(
     phi: torch.Tensor,  # (inputs, features)
     *,

@@ -257,8 +257,10 @@ def test_a_mask_of_whole_inputs_and_of_features():
     with pytest.raises(ArgumentError, match="padding for features") as error:
         watched(model, x, mask=mask, positions="features")
     assert error.value.argument == "positions"
+    pooled = nn.Sequential(nn.Linear(4, 6), Odd(lambda x: x.mean(1)))
+    assert len(watched(pooled, x, "1", mask=mask).sample("1").values) == 4
     for name, wrong in (("mask", mask[:, :2]), ("mask", mask[:3]), ("groups", mask)):
-        with pytest.raises(ArgumentError, match=f"{name} has shape") as error:
+        with pytest.raises(ArgumentError, match=f"{name} has ") as error:
             watched(model, x, **{name: lambda batch, wrong=wrong: wrong})
         assert error.value.argument == name
 
@@ -308,6 +310,7 @@ def test_refusals(model):
     for net, layer, given, options, message in (
         (model, "frist", x, {}, "'frist' is not in the model; .*first, act, last"),
         (model, nn.Linear(2, 2), x, {}, "is not in the model"),
+        (model, [], x, {}, "layers is empty"),
         (model, "act", x, dict(positions="channels"), "positions must be one of"),
         (model, "act", x, dict(mode="test"), "mode must be"),
         (model, "act", x, dict(rows=0), "rows"),
