@@ -244,6 +244,6 @@ def test_notes():
     assert sm.spectral_function(clean).notes == sm.estimate(clean, 2).notes
     noise = np.random.default_rng(0).standard_normal((2, 30, 30))
     found = sm.spectral_function(noise, trials=True)
-    assert "not distinguishable from zero" in found.notes[0]
+    assert any("not distinguishable from zero" in note for note in found.notes)
     q = sm.spectral_function(phi)
     assert 30 < q.resolved < 45 and "unseen" in q.error_by_source

@@ -21,8 +21,7 @@ from numpy.typing import ArrayLike
 from ..checks import ArgumentError, check_positive, check_random_state
 from ..engine.arrays import svd, to_numpy
 from ..engine.data import Recording, open_data
-from ..errors import SCALES, Replicates, jackknife
-from ..errors import normal_replicates, standard_error
+from ..errors import SCALES, Replicates, jackknife, normal_replicates
 from ..estimation import estimate
 from ..results import Estimate, Quantity
 from .bounds import function_bounds
@@ -330,11 +329,12 @@ def evaluate_curve(curve: Curve, f, exponent: int = 0, **fields) -> SpectralFunc
     sources[call, "unseen"] = Replicates(source.deviations[0])
     relative = unseen if scale.power == 0 else unseen / (abs(value) or 1.0)
     endless, misfit = abs(none) > 2 * abs(value), max(error for _, error in fits)
-    fields["notes"] = _function_notes(name, curve, relative, endless, misfit)
+    fields["resolved"] = float(curve.values[0])
+    seen = fields["resolved"], relative, endless, misfit
+    fields["notes"] = _function_notes(name, *seen)
     fields["summand"] = None if isinstance(f, str) else summands[0]
     sums = (g(curve.sample).sum() for g in summands)
     sample = float(combine(curve.sample.sum(), *sums))
-    fields["resolved"] = float(curve.values[0])
     result = SpectralFunction(at, sources, scale, sample, name, **fields)
     value = np.clip(scale.back(at), *result.bounds(1 - BOUND_SHARE * 0.05))
     return replace(result, transformed=float(scale.to(value)))
@@ -343,23 +343,19 @@ def evaluate_curve(curve: Curve, f, exponent: int = 0, **fields) -> SpectralFunc
 MAX_UNSEEN, MAX_MISFIT = 0.15, 0.05  # relative errors that need no note
 
 
-def _function_notes(name, curve, unseen, endless, misfit):
+def _function_notes(name, resolved, unseen, endless, misfit):
     "List what should not be trusted of a function of the spectrum."
-    error = np.hypot.reduce([standard_error(x)[-1] for x in curve.replicates.values()])
-    notes = {"m(1) is not distinguishable from zero.": curve.values[-1] < 2 * error}
-    notes[
-        f"{name} depends on eigenvalues too small to resolve here: do not report it; use a "
-        "ridge or the dimension."
-    ] = endless
-    notes[
-        f"{name} is uncertain by {unseen:.0%}: eigenvalues beyond the "
-        f"{curve.values[0]:.3g} resolved directions matter; measure more."
-    ] = unseen > MAX_UNSEEN and not endless
-    notes[
-        f"{name} is too sharp a function: a smooth one that differs by up to {misfit:.0%} "
-        "was used."
-    ] = misfit > MAX_MISFIT
-    return [note for note, holds in notes.items() if holds]
+    notes = []
+    if endless:
+        problem = "depends on eigenvalues too small to resolve here: do not report it; use"
+        notes.append(f"{name} {problem} a ridge or the dimension.")
+    elif unseen > MAX_UNSEEN:
+        problem = f"eigenvalues beyond the {resolved:.3g} resolved directions matter"
+        notes.append(f"{name} is uncertain by {unseen:.0%}: {problem}; measure more.")
+    if misfit > MAX_MISFIT:
+        problem = f"a smooth one that differs by up to {misfit:.0%} was used"
+        notes.append(f"{name} is too sharp a function: {problem}.")
+    return notes
 
 # %% ../../nbs/42_functions.ipynb #42s00034
 MIN_UNITS = 8  # independent rows and columns that a curve needs
