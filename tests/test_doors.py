@@ -137,12 +137,6 @@ def _mean(trials, half):
     return np.where(seen, some, 0).sum(axis=0) / np.where(seen.any(0), seen.sum(0), np.nan)
 
 
-@lru_cache(None)
-def definition(options):
-    "The value of each word."
-    return Case(options).values()
-
-
 # --- ways in ------------------------------------------------------------------------------
 
 
@@ -210,20 +204,10 @@ def routes(ways=WAYS, without=()):
     "Ways in x cases that are each something else."
     others = {"stream": NOT_STREAMED, "tall": NO_PAIR_SUMS}
     params = []
-    for way, options in itertools.product(ways, CASES):
+    for options, way in itertools.product(CASES, ways):  # plans are kept
         if not ({*without} | others.get(way, set())) & {*options}:
             params.append(pytest.param(options, way, id=f"{way}: {' x '.join(options)}"))
     return pytest.mark.parametrize(("options", "way"), params)
-
-
-@routes()
-def test_values_are_the_definition(options, way, request):
-    found, expected = answer(way, Case(options), request), definition(options)
-    np.testing.assert_allclose(found.values, expected, rtol=1e-9, atol=1e-12)
-    assert not any("draws" in label for label in found.methods)
-
-
-# --- errors -------------------------------------------------------------------------------
 
 
 def without_each(case, value):
@@ -242,40 +226,60 @@ def without_each(case, value):
 
 
 @lru_cache(None)
-def deletions(options):
-    "Deviations by the definition, (words, units) for each kind of axis."
-    return without_each(Case(options), Case.values)
+def definition(options):
+    "The value of each word, and deviations (words, units) where they are exact."
+    case = Case(options)
+    if case.center:
+        return case.values(), {}
+    changes = without_each(case, Case.values)
+    finite = {f"features{x}" for x in ("", " of a")} if case.population else ()
+    if case.population and "missing" in options:
+        finite = set(changes)
+    return case.values(), {kind: x for kind, x in changes.items() if kind not in finite}
 
 
-@routes(without=["center"])
-def test_errors_are_those_of_deletions(options, way, request):
-    found, expected = answer(way, Case(options), request), deletions(options)
-    assert set(found.replicates) == set(expected)
-    finite = {"population", "all features"} & {*options}
-    for kind, changes in expected.items():
-        if finite and ("missing" in options or kind in ("features", "features of a")):
-            continue  # first order, below
+@routes()
+def test_values_and_errors_are_the_definition(options, way, request):
+    found, (values, deviations) = answer(way, Case(options), request), definition(options)
+    np.testing.assert_allclose(found.values, values, rtol=1e-9, atol=1e-12)
+    assert not any("draws" in label for label in found.methods)
+    assert set(deviations) <= set(found.replicates) and "draws" not in found.replicates
+    for kind, changes in deviations.items():
         known = found.replicates[kind].deviations
         if way == "stream":  # units come in another order
             known, changes = (x[:, np.argsort(x[0])] for x in (known, changes))
         np.testing.assert_allclose(known, changes, rtol=1e-8, atol=1e-10)
 
 
-@routes(["memory", "tall"])
-def test_errors_of_many_units_are_near_those_of_deletions(options, way, request):
-    "Centred means, finite populations and gaps: to first order in one over the units."
-    case = Case(options, units=40, width=30)
+def bare_values(case):
+    "The values of the library, which are known to be right, without notes."
+    arrays = {s: x if len(x) > 1 else x[0] for s, x in case.trials.items()}
+    data, words = open_data(arrays, **case.known), tuple(case.words)
+    values = methods.run_plan(data, words, deviations=False).values
+    exponents = {s: 2 * matrix.scale_exponent for s, matrix in data.matrices.items()}
+    return np.ldexp(values, [sum(exponents[s] for s in word) for word in words])
+
+
+@pytest.mark.parametrize(
+    "options",
+    [case for case in CASES if {"center", "population", "all features"} & {*case}],
+    ids=" x ".join,
+)
+def test_errors_of_many_units_are_near_those_of_deletions(options, request):
+    "Centred means and finite populations: to first order in one over the units."
+    case = Case(options, units=40, width=24)
     case.words = [word for word in case.words if len(word) < 3]
-    found = answer(way, case, request)
-    less = lambda case: by_array(case, stderr=False).values
-    for kind, changes in without_each(case, less).items():
-        system = kind.removeprefix("features of ").replace("features", "phi")
-        factor = 1.0
-        if system in case.population:
-            factor = np.sqrt(1 - case.trials[system].shape[2] / case.population[system])
-        literal = factor * standard_error(Replicates(changes))
-        known = found.error_by_source[kind]
-        np.testing.assert_allclose(known, literal, rtol=0.06, atol=1e-12)
+    ways = ["memory", "tall"] if not NO_PAIR_SUMS & {*options} else ["memory"]
+    literal = without_each(case, bare_values)
+    for found in [answer(way, case, request) for way in ways]:
+        for kind, changes in literal.items():
+            system, factor = kind.removeprefix("features of ").replace("features", "phi"), 1
+            if system in case.population:
+                share = case.trials[system].shape[2] / case.population[system]
+                factor = np.sqrt(1 - share)
+            error = factor * standard_error(Replicates(changes))
+            known = found.error_by_source[kind]
+            np.testing.assert_allclose(known, error, rtol=0.06, atol=1e-12)
 
 
 @pytest.mark.parametrize(("units", "most"), [(10, 0.3), (40, 0.06)])

@@ -53,6 +53,8 @@ def cases(with_one_of=(), without=()):
     for way, options in itertools.product(("memory", "tall"), some):
         if way == "memory" or not NO_PAIR_SUMS & {*options}:
             case = Case(options, UNITS, WIDTH)
+            if len(options) == 3:  # order 3 takes long
+                case.words = [word for word in case.words if len(word) < 3]
             params.append(pytest.param(case, way, id=f"{way}: {' x '.join(options)}"))
     return pytest.mark.parametrize(("case", "way"), params, indirect=["way"])
 
