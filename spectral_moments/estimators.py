@@ -14,7 +14,7 @@ from .checks import check_order, check_random_state
 from .engine.arrays import backend, tensor_trials, to_numpy
 from .engine.data import open_data
 from .engine.methods import run_plan
-from .engine.views import draw_view, trial_splits
+from .engine.views import draw_view, joint_splits
 from .quantities import warn_all
 from .results import power_words
 from .teaching.naive_moments import naive_sums
@@ -43,10 +43,9 @@ def _plain(phi, n_max, trials, sums):
     "Return the mean over the splits of repeats of sums over sums of counts."
     data = open_data({"phi": phi}, center=False, trials=trials)
     n_max = check_order(n_max, data.shapes["phi"][1:])
-    splits, total = trial_splits(data.n_trials["phi"], both=True), 0.0
+    splits, total = joint_splits(data.n_trials, both=True), 0.0
     for split in splits:
-        x = draw_view(data, split={data.n_trials["phi"]: split}).factors["phi"]
-        count = 1.0
+        x, count = draw_view(data, split=split).factors["phi"], 1.0
         if x.right_count is not None:
             count = sums(x.right_count, x.left_count, n_max)
         total = total + sums(x.right, x.left, n_max) / count
@@ -80,13 +79,10 @@ def kong_valiant(
     array([1., 1., 1.])
     """
     if sampled not in ("rows", "columns"):
-        raise ArgumentError(
-            "sampled",
-            f"sampled = {sampled!r} must be 'rows' or 'columns', the side that is a sample",
-        )
-    return _plain(
-        phi, n_max, trials, increasing_rows if sampled == "rows" else increasing_columns
-    )
+        known = "'rows' or 'columns', the side that is a sample"
+        raise ArgumentError("sampled", f"sampled = {sampled!r} must be {known}")
+    sums = increasing_rows if sampled == "rows" else increasing_columns
+    return _plain(phi, n_max, trials, sums)
 
 # %% ../nbs/inside_estimators.ipynb #f786f969
 def _by_method(phi, n_max, method, trials, center=False, **options):
@@ -117,15 +113,10 @@ def increasing(
     >>> sm.increasing(np.ones((4, 3)), 3)
     array([1., 1., 1.])
     """
-    return _by_method(
-        phi,
-        n_max,
-        "increasing",
-        trials,
-        n_permutations=check_count(n_permutations, "n_permutations", least=0),
-        rng=check_random_state(random_state),
-        n_jobs=check_n_jobs(n_jobs),
-    )
+    number = check_count(n_permutations, "n_permutations", least=0)
+    rng, n_jobs = check_random_state(random_state), check_n_jobs(n_jobs)
+    options = dict(n_permutations=number, rng=rng, n_jobs=n_jobs)
+    return _by_method(phi, n_max, "increasing", trials, **options)
 
 
 def all_cycles(

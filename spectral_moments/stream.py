@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from .checks import ArgumentError, check_count, check_flag, check_labels
 from .checks import check_numbers, check_population
 from .engine.arrays import check_trials
-from .engine.data import check_axes, open_data
+from .engine.data import check_axes, open_data, scale_by_power
 from .engine.methods import Options, add_sampled, check_sizes, run_plan
 from .engine.pair_sums import add_sums, make_reader, pair_moments
 from .results import Estimate, make_estimate, power_words
@@ -110,8 +110,8 @@ class Stream:
         self._check_batch(x, groups)
         labels = check_labels(groups, x.shape[1], "groups")
         if self._sums is None:
-            size = np.sqrt(np.nanmean(x * x)) if np.isfinite(x).any() else 0.0
-            self._exponent = int(np.frexp(size)[1]) if np.isfinite(size) else 0
+            data = open_data({"phi": x}, trials=True)
+            self._exponent = data.matrices["phi"].scale_exponent
         sums = self._reader(x)(0, *[x]) if labels is None else self._sum_groups(x, labels)
         self._sums = sums if self._sums is None else add_sums(self._sums, sums)
         self._held.add(x.copy(), labels)
@@ -151,8 +151,11 @@ class Stream:
     def _reader(self, x):
         "Return the reader of pair sums, about the origin of the stream."
         data = open_data({"phi": x}, center=self.center, trials=True)
-        words, origin = power_words(2), [self.origin[None, None] + 0 * x[:, :1]]
-        reader = make_reader(data, words, np.nan_to_num(origin) * 2.0**-self._exponent)
+        reader = make_reader(data, power_words(2))
+        if self.center:
+            origin = scale_by_power(self.origin, -self._exponent)
+            origins = [np.resize(origin, len(x)) for x in reader.origins]  # both halves
+            reader = reader._replace(origins=origins)
         return reader._replace(exponents=(self._exponent,))
 
     def _sum_groups(self, x, labels):

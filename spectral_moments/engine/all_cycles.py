@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['N_EXTENDED', 'FEWEST_CYCLES', 'cycle_options', 'name_matrices', 'center_columns', 'prepare_matrices', 'term_means',
            'combine_terms', 'deviation_coefficients', 'sums_through_units', 'unit_deviations', 'graph_weights',
-           'fraction_measured', 'relative_rounding', 'word_means']
+           'fraction_measured', 'word_means']
 
 # %% ../../nbs/inside_all_cycles.ipynb #c9e1dc56
 import math
@@ -173,13 +173,6 @@ def fraction_measured(means, totals):  # (terms, 1)
     fraction, size = combine_terms(means, totals)
     return np.where(fraction > FEWEST_CYCLES * size, fraction, np.nan)[:, None]
 
-
-def relative_rounding(view, x):
-    "Return the relative rounding of the entries; `x` is one of the matrices."
-    eps = float(namespace(x).finfo(x.dtype).eps)
-    as_measured = all(factors.as_measured for factors in view.factors.values())
-    return eps if as_measured else max(eps, float(np.finfo(float).eps))
-
 # %% ../../nbs/inside_all_cycles.ipynb #5fff6e88
 def word_means(
     view: View,
@@ -202,7 +195,10 @@ def word_means(
     unknown = (terms.coefficients != 0) @ np.isnan(means).any(1)
     weights = graph_weights([terms.coefficients], means)
     values, size = combine_terms(np.where(unknown[:, None], np.nan, weights), sums.totals)
-    eps = relative_rounding(view, next(iter(matrices.values())))
+    x = next(iter(matrices.values()))
+    eps = float(namespace(x).finfo(x.dtype).eps)
+    if not all(factors.as_measured for factors in view.factors.values()):
+        eps = max(eps, float(np.finfo(float).eps))  # means were rounded to doubles
     result = Means(values, {}, np.where(unknown, 0.0, eps * size))
     if not deviations:
         return result

@@ -357,7 +357,7 @@ def row_blocks(trials) -> list:  # as returned by `open_trials`, (T, P, Q)
 def sum_blocks(
     function,  # of (number of the block, its rows (T, n, Q) of each array)
     arrays: list,  # as returned by `open_trials`, with the same rows
-    blocks: list,  # slices of consecutive rows
+    blocks: list,  # slices of consecutive rows; in memory also numbers of rows
     combine,  # associative function of two results; must not modify them
     advance=None,  # called with the number of rows of each finished block
 ):  # the combined result
@@ -368,9 +368,10 @@ def sum_blocks(
         return _sum_by_dask(function, arrays, blocks, combine, advance)
     total = None
     for k, rows in enumerate(blocks):
-        result = function(k, *[take_rows(x, rows) for x in arrays])
+        parts = [take_rows(x, rows) for x in arrays]
+        result = function(k, *parts)
         total = result if total is None else combine(total, result)
-        advance(rows.stop - rows.start)
+        advance(parts[0].shape[1])
     return total
 
 

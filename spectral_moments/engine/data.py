@@ -42,9 +42,7 @@ class AxisInfo(NamedTuple):
     @property
     def correction(self):
         "Return the finite-population correction of a standard error."
-        return (
-            1.0 if self.population is None else math.sqrt(1 - self.size / self.population)
-        )
+        return math.sqrt(1 - self.size / (self.population or math.inf))
 
     def take(self, keep):
         "Describe some rows or columns, by their numbers; groups are numbered anew."
@@ -191,32 +189,17 @@ class Data:
         self.axes |= {matrix.space: matrix.features for matrix in self.matrices.values()}
         self.n_trials = {name: shape[0] for name, shape in self.shapes.items()}
         self.widest = max(shape[2] for shape in self.shapes.values())
+        axes, matrices = self.axes.items(), self.matrices.items()
+        finite = {kind: x.population for kind, x in axes if x.population is not None}
+        self.finite = finite  # kind of axis -> size of the finite population
+        self.grouped = [kind for kind, x in axes if x.groups is not None]
+        self.noisy = [name for name, x in matrices if x.noise is not None]  # known law
+        self.in_memory = all(x.backend in ("numpy", "torch") for _, x in matrices)
 
     @property
     def missing(self):
         "Return the number of missing entries by name."
         return {name: matrix.n_missing for name, matrix in self.matrices.items()}
-
-    @property
-    def finite(self):
-        "Return the sizes of the finite populations by kind of axis."
-        sizes = {kind: axis.population for kind, axis in self.axes.items()}
-        return {kind: size for kind, size in sizes.items() if size is not None}
-
-    @property
-    def grouped(self):
-        "Return the kinds of axes that have groups."
-        return [kind for kind, axis in self.axes.items() if axis.groups is not None]
-
-    @property
-    def noisy(self):
-        "Return the names of systems whose noise has a known law."
-        return [name for name, matrix in self.matrices.items() if matrix.noise is not None]
-
-    @property
-    def in_memory(self):
-        "Return whether all numbers are in memory."
-        return all(x.backend in ("numpy", "torch") for x in self.matrices.values())
 
     def take(self, rows):
         "Return the data of some rows, by their numbers, in memory."
@@ -268,33 +251,25 @@ def check_noise(noise, matrix, name):
         return None
     T, P, Q = matrix.shape
     if T > 1:
-        raise ArgumentError(
-            "noise",
-            f"{name} has {T} repeats, which remove noise whatever its law; leave out "
-            "noise, or pass one repeat",
-        )
+        reason = f"{name} has {T} repeats, which remove noise whatever its law"
+        raise ArgumentError("noise", f"{reason}; leave out noise, or pass one repeat")
     if not isinstance(noise, (str, tuple)):
         variance = check_numbers(noise, "noise")
+        problem = None
         if variance.shape not in ((), (Q,), (P, Q)):
-            raise ArgumentError(
-                "noise",
-                f"noise has shape {variance.shape}; a variance is a number, one for each "
-                f"of {Q} features, or one for each entry",
-            )
-        if not (np.isfinite(variance).all() and (variance >= 0).all()):
-            raise ArgumentError("noise", "noise must be a finite variance, not negative")
-        if np.isinf(np.ldexp(variance.max(), -2 * matrix.scale_exponent)):
-            raise ArgumentError(
-                "noise", f"noise is larger than {name} by more than doubles can hold"
-            )
+            known = f"a number, one for each of {Q} features, or one for each entry"
+            problem = f"has shape {variance.shape}; a variance is {known}"
+        elif not (np.isfinite(variance).all() and (variance >= 0).all()):
+            problem = "must be a finite variance, not negative"
+        elif np.isinf(np.ldexp(variance.max(), -2 * matrix.scale_exponent)):
+            problem = f"is larger than {name} by more than doubles can hold"
+        if problem:
+            raise ArgumentError("noise", f"noise {problem}")
         return Noise("gaussian", variance, matrix.scale_exponent)
     law, *draws = (noise,) if isinstance(noise, str) else noise
     if (law, len(draws)) not in (("poisson", 0), ("binomial", 1)):
-        raise ArgumentError(
-            "noise",
-            f"noise = {noise!r} is not known; use 'poisson', ('binomial', draws) or a "
-            "variance",
-        )
+        known = "'poisson', ('binomial', draws) or a variance"
+        raise ArgumentError("noise", f"noise = {noise!r} is not known; use {known}")
     draws = check_count(draws[0], "noise", least=2) if draws else None
     _check_counts(matrix, noise, draws, name)
     return Noise(law, draws, matrix.scale_exponent)

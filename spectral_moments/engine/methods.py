@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'HIGHEST', 'LARGE', 'MANY_DRAWS', 'FEW_DRAWS', 'LOST', 'NEGLIGIBLE', 'TALLEST', 'TALLEST_RATIO', 'WIDEST',
-           'Options', 'exact_order', 'check_words', 'check_method', 'check_sizes', 'draw_steps', 'choose_methods',
-           'lost_to_rounding', 'is_tall', 'has_pair_sums', 'moments_in_memory', 'sample_rows', 'add_sampled',
-           'run_plan']
+           'Options', 'split_words', 'exact_order', 'check_words', 'check_method', 'check_sizes', 'draw_steps',
+           'choose_methods', 'lost_to_rounding', 'is_tall', 'has_pair_sums', 'moments_in_memory', 'sample_rows',
+           'add_sampled', 'run_plan']
 
 # %% ../../nbs/inside_methods.ipynb #e761741f
 import math
@@ -42,6 +42,12 @@ class Options(NamedTuple):
     bar: Any = None  # progress bar
 
 
+def split_words(words, order):
+    "Return the words up to an order, and the longer ones."
+    near = tuple(word for word in words if len(word) <= order)
+    return near, tuple(word for word in words if len(word) > order)
+
+
 def exact_order(data):
     "Return the highest order that all cycles sum without random draws."
     grouped, missing = "inputs" in data.grouped, any(data.missing.values())
@@ -71,13 +77,10 @@ def check_method(data, words, method):
             "(sm.naive and sm.kong_valiant are functions of their own)",
         )
     n_max, single = max(map(len, words)), len(data.names) == 1
-    unsupported = [
-        ("a finite population", data.finite),
-        ("noise", data.noisy),
-        ("several systems", not single),
-    ]
-    for what, present in unsupported if method == "increasing" else ():
-        if present:
+    unsupported = {"a finite population": data.finite, "noise": data.noisy}
+    unsupported["several systems"] = not single
+    for what, present in unsupported.items():
+        if present and method == "increasing":
             reason = f"method = 'increasing' does not support {what}"
             raise ArgumentError("method", f"{reason}; use 'auto'")
     limit = HIGHEST
@@ -132,8 +135,7 @@ def draw_steps(data, words, n_permutations, n_jobs, increasing=False):
     draws = draws if n_permutations is None else n_permutations
     members = bool(data.grouped)  # the first of each group would not do
     draws = max(draws, 1) if members else draws
-    near = tuple(w for w in words if len(w) <= HIGHEST and not increasing)
-    far = tuple(w for w in words if w not in near)
+    near, far = split_words(words, 0 if increasing else HIGHEST)
     steps = []
     if near:
         pairs, number = data.center and any(data.missing.values()), max(draws, 1)
@@ -154,11 +156,9 @@ def choose_methods(data, words, options):
     draws = options.n_permutations, options.n_jobs
     if options.method == "increasing":
         return draw_steps(data, words, *draws, increasing=True)
-    exact = exact_order(data)
-    near = tuple(word for word in words if len(word) <= exact)
-    far = tuple(word for word in words if len(word) > exact)
+    near, far = split_words(words, exact_order(data))
     steps = [Step(near, word_means, "all cycles")] if near else []
-    return steps + (draw_steps(data, far, *draws) if far else [])
+    return steps + draw_steps(data, far, *draws)
 
 
 def _run(data, steps, options):
@@ -221,15 +221,11 @@ def has_pair_sums(data):
 
 def _tall_steps(data, words, options):
     "Return the steps of tall data in memory; up to order four in random blocks of rows."
-    near = tuple(word for word in words if len(word) <= HIGHEST)
-    far = tuple(word for word in words if len(word) > HIGHEST)
-    steps = choose_methods(data, near, options) if near else []
+    near, far = split_words(words, HIGHEST)
     size = max(1024, 4 * data.widest)  # rows of a block
     in_blocks = dict(block_size=size, draws=1, description="blocks of rows")
-    steps = [step._replace(**in_blocks) for step in steps]
-    if far:
-        steps += draw_steps(data, far, options.n_permutations, options.n_jobs)
-    return steps
+    steps = [x._replace(**in_blocks) for x in choose_methods(data, near, options)]
+    return steps + draw_steps(data, far, options.n_permutations, options.n_jobs)
 
 
 def moments_in_memory(data, words, options):
@@ -237,10 +233,10 @@ def moments_in_memory(data, words, options):
     parts, rest, choose = [], words, choose_methods
     if options.method == "auto" and is_tall(data):
         choose = _tall_steps
-        short = tuple(word for word in words if len(word) <= 2)
+        short, long = split_words(words, 2)
         if short and has_pair_sums(data):
             parts = [(short, pair_means(data, short, deviations=options.deviations))]
-            rest = tuple(word for word in words if len(word) > 2)
+            rest = long
     parts += _run(data, choose(data, rest, options), options)
     return _replace_lost(join_moments(parts, words), data, words, options)
 
@@ -297,11 +293,10 @@ def run_plan(
     if data.in_memory:
         return moments_in_memory(data, words, options)
     part = data.take(sample_rows(data.inputs, options.sample, options.rng))
-    short, known = tuple(word for word in words if len(word) <= 2), None
+    short, known = split_words(words, 2)[0], None
     adding = options.method == "auto" and has_pair_sums(data)
     if short and adding and not any(part.missing.values()):
         sums = dict(deviations=options.deviations, bar=options.bar)
         moments = pair_means(data, short, sample=part, **sums)
         known = None if moments is None else (short, moments)
-    axis = data.inputs
-    return add_sampled(part, words, options, known, axis.size, axis.count)
+    return add_sampled(part, words, options, known, data.inputs.size, data.inputs.count)
