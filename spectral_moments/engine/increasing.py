@@ -321,8 +321,8 @@ def increasing_sums(
 
 # %% ../../nbs/inside_recurrence.ipynb #e9cc5260
 def count_cycles(shape, n_max):
-    """Return an exponent k and the numbers of cycles of each order n, times 2**(2 n k), which
-    are in range: the matrix (P, Q) is to be multiplied by 2**k."""
+    """Return an exponent k and the numbers of cycles of each order n, times 2**(2 n k),
+    which are in range: the matrix (P, Q) is to be multiplied by 2**k."""
     counts = [math.prod(math.comb(size, n) for size in shape) for n in range(1, n_max + 1)]
     bits = counts[-1].bit_length()
     exponent = -round(bits / (2 * n_max)) if bits > 500 else 0
