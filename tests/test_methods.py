@@ -256,6 +256,8 @@ def test_the_sample_states_its_error(nothing_loaded, tmp_path, blocks):
     assert extra / 2 < np.sqrt(np.mean(off**2)) < 2 * extra
     stated = np.array([est.stderr[2] for est in found])
     assert np.sum(abs(off) > 2 * stated) <= 1
+    inputs = np.mean([est.error_by_source["inputs"][2] for est in found])
+    assert inputs == pytest.approx(whole.error_by_source["inputs"][2], rel=0.3)
     all_rows = sm.estimate(x, 3, sample=None, population="all")
     assert (abs(all_rows.values - whole.values) < 0.25 * whole.stderr).all()
     assert all_rows.settings["sampled"] is None

@@ -139,6 +139,9 @@ def test_missing_entries_come_into_the_sample():
     est = stream.estimate()
     assert est.settings["sampled"]["orders"] == [1, 2] and est.settings["missing"]
     assert (abs(est.values - clean.values) < 4 * est.stderr).all()
+    both = estimate(np.concatenate([PHI, GAPS]), 2)  # errors are those of all rows
+    one, two = (x.error_by_source["inputs"] for x in (est, both))
+    np.testing.assert_allclose(one, two, rtol=0.3)
     all_rows = fed(GAPS, [200, 200]).estimate()
     whole = estimate(GAPS, 2)
     np.testing.assert_allclose(all_rows.values, whole.values, rtol=1e-10)
