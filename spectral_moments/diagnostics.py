@@ -136,8 +136,10 @@ def _trial_notes(trials):
     if max(P, Q) < T:
         axes = f"{T} repeats of {P} inputs x {Q} features"
         return [f"{axes}: are the axes repeats, inputs, features, in this order?"]
-    notes, sizes = [], np.sqrt(np.nanmean(trials**2, axis=(1, 2)))
-    for k, j in itertools.combinations(range(T), 2):
+    notes, known = [], np.isfinite(trials).sum(axis=(1, 2))
+    squares = np.nansum(trials**2, axis=(1, 2))
+    sizes = np.sqrt(np.where(known > 0, squares / np.maximum(known, 1), np.nan))
+    for k, j in itertools.combinations(np.flatnonzero(known), 2):
         if np.array_equal(trials[k], trials[j], equal_nan=True):
             notes.append(f"Trial {j} is a copy of trial {k}: remove it.")
     low, high = np.nanargmin(sizes), np.nanargmax(sizes)

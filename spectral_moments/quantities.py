@@ -126,7 +126,10 @@ def _sum_ends(self, tail):  # (low, high)
     return tuple(self.scale.back([value.sum() - down, value.sum() + up]).tolist())
 
 # %% ../nbs/inside_quantities.ipynb #f41d6d0f
-def p_value(self, null: float = 0.0) -> float:
+def p_value(
+    self,
+    null: float = 0.0,  # value of the null hypothesis
+) -> float:
     "Compute the two-sided p-value: one minus the level of the interval up to `null`."
     if np.isnan(self._ends(0.05)).any():
         return math.nan

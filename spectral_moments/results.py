@@ -14,11 +14,13 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from inspect import signature
 
 import numpy as np
 
 from . import __version__, errors
 from .checks import ArgumentError, check_count, check_level, check_numbers
+from .checks import check_options
 from .diagnostics import collect_notes
 from .errors import SCALES, ErrorDistribution, Scale
 from .quantities import EstimateWarning, Quantity, ResultTable  # noqa: F401
@@ -130,9 +132,9 @@ def describe_data(estimate) -> str:
     return ", ".join([*parts, *dict.fromkeys(features)])
 
 
-def describe_settings(estimate) -> str:
+def describe_settings(self) -> str:
     "Describe the settings, and the rows that were sampled for higher orders."
-    settings, lines = estimate.settings, []
+    settings, lines = self.settings, []
     if sampled := settings.get("sampled"):
         orders = ", ".join(f"m({n})" for n in sampled["orders"])
         lines.append(f"{orders}: {sampled['rows']:,} of {sampled['of']:,} rows")
@@ -241,7 +243,11 @@ class Estimate(ResultTable):
             certain[same] = errors.usable(self.values[same], self.stderr[same])
         return certain
 
-    def expected_stderr(self, P: int = None, Q: int = None):  # None: as many as now
+    def expected_stderr(
+        self,
+        P: int = None,  # number of inputs; None: as many as now
+        Q: int = None,  # number of features, likewise
+    ) -> np.ndarray:
         "Predict the standard errors (words,) with P inputs and Q features."
         return np.array([self[word].expected_stderr(P, Q) for word in self.words])
 
@@ -440,6 +446,7 @@ def compare(
         raise ArgumentError("estimates", problem)
     if of not in ("moments", "dimension"):
         raise ArgumentError("of", f"of = {of!r} is not 'moments' or 'dimension'")
+    check_options("compare", options, list(signature(estimate).parameters)[1:])
     quantities, rows, notes = {}, [], []
     for name, x in estimates.items():
         if not isinstance(x, (Quantity, Estimate)):

@@ -266,8 +266,15 @@ def _spread_to_all(moments, share):
     return moments._replace(replicates=moments.replicates | changes)
 
 
-def add_sampled(part, words, options, known, n_rows, n_units):
-    "Return `known`, (words, `Moments`) of all rows or None, and the other words of a part."
+def add_sampled(
+    part,  # `Data`: a sample of the rows, in memory
+    words,  # tuple of words
+    options,  # `Options`
+    known,  # (words, `Moments`) of those that all rows gave; None: none
+    n_rows,  # number of all rows
+    n_units,  # number of all groups, or of all rows
+):  # `Moments`
+    "Estimate from a sample of rows the words that all rows did not give."
     parts = [] if known is None else [known]
     rest = tuple(word for word in words if known is None or word not in known[0])
     if rest:

@@ -159,17 +159,18 @@ def sum_rows(z, columns, pairs, spaces, labels=None):
 
 # %% ../../nbs/inside_pair_sums.ipynb #4afae5cc
 def _form(x, A, y):
-    "Return x' A y of each of B columns, or of all together, (B,)."
+    "Return x' A y, (1,); if A is the diagonal (Q,) of a matrix, of each column, (Q,)."
     return x * A * y if A.ndim == 1 else np.atleast_1d(x @ A @ y)
 
 
 def _inner(x, y):
-    "Return x . y, or the sum of A B, of each of B columns or of all together, (B,)."
+    "Return the sum of the products of all entries of two vectors or matrices, (1,)."
     return (x * y).sum().reshape(1)
 
 
 def _distinct_sum(G, sums, means, M, N, inner, center):
-    "Return the mean of a word over distinct groups, (B,); `inner`: product over features."
+    """Return the mean of a word over distinct groups: of all columns together, (1,), with
+    inner=_inner, or of each column with itself, (Q,), with inner=numpy.multiply."""
     all_rows, left, right, mean = sums.squares
     value = (inner(M["ab"], M["cd"]) - all_rows) / math.perm(G, 2)
     if not center:
@@ -233,9 +234,9 @@ def word_value(sums, word, columns, data):
 # %% ../../nbs/inside_pair_sums.ipynb #44b2e9bd
 def row_terms(z, M, word, columns, same, labels=None):
     "Return what each group adds to a word of two letters, and what meets, by column."
-    a, b, c, d = _at(z, _places(columns, *word))
-    at = _places(columns, *word)
-    ab, cd = M[at[0], at[1]], M[at[2], at[3]]
+    places = _places(columns, *word)
+    a, b, c, d = _at(z, places)
+    ab, cd = M[places[0], places[1]], M[places[2], places[3]]
     terms = _dot(a @ cd, b)[:, 0] - same * ((a * b) @ np.diag(cd) if same else 0.0)
     if a is c and b is d:
         terms = 2 * terms

@@ -40,7 +40,8 @@ class DimensionBySize(ResultTable):
     @property
     def band(self):
         "Middle 80% of single submatrices, (sizes, 2); infinite where m(2) is negative."
-        parts = [np.quantile(x[:, 1] / x[:, 0] ** 2, [0.9, 0.1]) for x in self.moments]
+        with np.errstate(divide="ignore", invalid="ignore"):  # constant submatrices
+            parts = [np.quantile(x[:, 1] / x[:, 0] ** 2, [0.9, 0.1]) for x in self.moments]
         return np.array([[1 / y if y > 0 else np.inf for y in pair] for pair in parts])
 
     def records(self):
