@@ -2,7 +2,7 @@
 
 python tools/readme_picture.py    writes _static/readme.png from results/cortex.json
 
-The numbers are those of the chapter on the recording (nbs/18_cortex.ipynb). The ground is
+The numbers are those of the chapter on the recording (nbs/08_cortex.ipynb). The ground is
 opaque, so that the picture can be read on a light page and on a dark one.
 """
 
