@@ -13,6 +13,8 @@ export IPYTHONDIR := $(CURDIR)/$(VENV)/ipython
 SOURCES := $(wildcard nbs/*.ipynb nbs/*.md spectral_moments/*.py spectral_moments/*/*.py spectral_moments/io/*.html results/* studies/*.py) \
            _config.yml _toc.yml references.bib Makefile $(wildcard _ext/*.py _static/*)
 
+STUDIES := comparison noise spectrum feature_learning error_bars cortex alignment exponents functions
+
 .PHONY: help book test setup recordings export clean-notebooks check-notebooks lint bench reproduce clean
 
 help:               ## list the targets
@@ -64,8 +66,8 @@ bench: $(STAMP)     ## times and errors, next to peers; the data of a page of th
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/peers.py
 
-reproduce: $(STAMP) recordings ## compute every stored study again, many hours on one core, and compare; goes on where it was stopped
-	nice $(BIN)/python tools/reproduce.py
+reproduce: $(STAMP) recordings ## draw the first matrices of every stored study again, and compare
+	for name in $(STUDIES); do OMP_NUM_THREADS=1 nice $(BIN)/python studies/$$name.py --check || exit 1; done
 
 pins:               ## write constraints.txt: the newest versions that a fresh environment takes
 	rm -rf _build/pins && $(PYTHON) -m venv _build/pins

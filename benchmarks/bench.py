@@ -11,7 +11,6 @@ median of several calls after a first one; the baseline is measured in turn with
 
 import argparse
 import importlib
-import json
 import os
 import statistics
 import subprocess
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from common import FILE, begun
+from shared import begun, finish
 
 import spectral_moments as sm
 
@@ -253,7 +252,7 @@ def main():
     parser.add_argument("--beside")
     parser.add_argument("--tiny", action="store_true")
     args = parser.parse_args()
-    about, took = begun()
+    run, about = begun()
     other = args.beside and importlib.import_module(args.beside)
     found = []
     with tempfile.TemporaryDirectory() as folder:
@@ -280,14 +279,13 @@ def main():
             )
     if args.tiny or args.only:
         return
-    result = about | dict(
-        seconds=took(),
+    results = dict(
         threads=os.environ.get("OMP_NUM_THREADS", "all"),
         first_call=round(first_call(), 2),
         beside=args.beside and other.__version__,
         rows=found,
     )
-    FILE.write_text(json.dumps(result, indent=1) + "\n")
+    finish(run, about, "bench", results)
 
 
 if __name__ == "__main__":

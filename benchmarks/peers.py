@@ -1,6 +1,6 @@
 """What else can estimate moments, side by side: time, memory, error against the truth.
 
-python benchmarks/peers.py           into results/peers.json, for the page of benchmarks
+python benchmarks/peers.py           into results/benchmarks.json, for a page of the book
 python benchmarks/peers.py --tiny    small sizes, nothing is stored
 
 Packages among the peers come with `pip install 'spectral_moments[bench]'`; one that is
@@ -10,7 +10,6 @@ m(1)^2 / m(2) of unbiased moments, is computed here by that formula.
 
 import argparse
 import importlib
-import json
 import math
 import time
 import tracemalloc
@@ -18,7 +17,7 @@ import warnings
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
-from common import FILE, SEED, begun
+from shared import SEED, begun, finish
 
 import spectral_moments as sm
 from spectral_moments.processes import LinearPair
@@ -273,10 +272,10 @@ def main():
     parser.add_argument("--tiny", action="store_true")
     tiny = parser.parse_args().tiny
     sizes = {name: pair[tiny] for name, pair in SIZES.items()}
-    (about, took), rng = begun(), np.random.default_rng(SEED)
+    rng = np.random.default_rng(SEED)
     draws, budget, rows = sizes["draws"], sizes["budget"], sizes["rows"]
     names = "dimensionality", "driada", "calibrated-similarity", "pytorch-cka", "ckatorch"
-    about["versions"] |= {name: x for name in names if (x := package(name)[1])}
+    run, about = begun([name for name in names if package(name)[1]])
     squares = {P: (rng.standard_normal((P, P)), 4) for P in sizes["squares"]}
     one = rng.standard_normal(sizes["matrix"])
     orders = {n: (one, n) for n in sizes["orders"]}
@@ -290,10 +289,9 @@ def main():
         "alignment": alignment_errors(rows, draws // 2),
         "verdict": verdicts(2 * draws),
     }
-    about |= dict(settings=dict(draws=draws, budget=budget), draws=draws, seconds=took())
     if not tiny:
-        text = json.dumps(about | found, indent=1) + "\n"
-        FILE.with_name("peers.json").write_text(text)
+        about |= dict(settings=dict(draws=draws, budget=budget), draws=draws)
+        finish(run, about, "peers", found)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,21 @@
 """Every estimator against the truth: bias, variance and error on thousands of matrices.
 
-    python studies/comparison.py [NAME ...]
-
-Writes results/comparison_NAME.json for the studies named, or for all: the data of the
-chapter on the comparison, which draws them with the functions below.
+The data of the chapter on the paper's figures, which draws them with the functions below;
+`cycles_rmse` compares all cycles with means over random permutations, for the chapter on
+all cycles.
 """
 
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # matrices are shared out, not products
 
-import json
 import math
 import sys
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pandas as pd
+from common import Part, main, read
 from figures import line
 
 from spectral_moments import RBF, all_cycles, increasing, kong_valiant, naive
@@ -164,7 +163,7 @@ def stored_column(values):
 
 
 def measure(run):
-    "The table of one study."
+    "The table of one part."
     s, samples = run.settings, {}
     process = RBF(**s["process"])
     options = dict(estimators=s["estimators"], n_max=s["n_max"], seed=run.seed)
@@ -177,13 +176,62 @@ def measure(run):
     return {"columns": {name: stored_column(table[name]) for name in table.dtype.names}}
 
 
-def read_study(path):
-    "Settings and table of a stored study."
-    about = json.loads(Path(path).read_text())
+def read_study(name):
+    "Settings and table of a stored part."
+    about = read("comparison", name)
     columns = pd.DataFrame(about.pop("columns"))
     fifth = (columns.method == "all_cycles") & (columns.n > 4)  # version 0.3 had it
     columns = columns[~fifth]
     return about, joined(columns.astype({"excess": float, "excess_se": float}))
+
+
+# --- all cycles and random permutations ---------------------------------------------------
+
+N_STORED = 3  # matrices whose single estimates are stored, for the check in the chapter
+CYCLES = {"n_matrices": 600, "n_max": 4, "permutations": [1, 16, 256]}
+CASES = {
+    r"scarce: $d=10$, $\Sigma=I$, $30\times 60$": dict(
+        dim=10, kernel_cov=1.0, shape=(30, 60)
+    ),
+    r"plentiful: $d=3$, $\Sigma=I/4$, $75\times 150$": dict(
+        dim=3, kernel_cov=0.25, shape=(75, 150)
+    ),
+}
+
+
+def cycle_estimates(run, process, shape, index):
+    "All estimates from matrix number `index`."
+    phi, n_max = process.sample(*shape, np.random.default_rng([run.seed, index])), 4
+    options = [dict(n_permutations=k, random_state=index) for k in CYCLES["permutations"]]
+    found = {str(x["n_permutations"]): increasing(phi, n_max, **x) for x in options}
+    return found | {"all_cycles": all_cycles(phi, n_max)}
+
+
+def relative_errors(sample, truth):
+    "Bias and mean squared error over the truth, with their standard errors."
+    error, root = sample / truth - 1, len(sample) ** 0.5
+    return {
+        "bias": error.mean(0),
+        "bias_se": error.std(0, ddof=1) / root,
+        "mse": (error**2).mean(0),
+        "mse_se": (error**2).std(0, ddof=1) / root,
+    }
+
+
+def measure_cycles(run):
+    "Errors of both processes, and the first estimates."
+    cases = {}
+    for title, case in CASES.items():
+        process = RBF(case["dim"], kernel_cov=case["kernel_cov"])
+        truth = process.moments(run.settings["n_max"])
+        one = partial(cycle_estimates, run, process, case["shape"])
+        drawn = run.repeat(title, one, run.settings["n_matrices"])
+        samples = {k: np.array([found[k] for found in drawn]) for k in drawn[0]}
+        results = {k: relative_errors(sample, truth) for k, sample in samples.items()}
+        first = {k: sample[:N_STORED] for k, sample in samples.items()}
+        about = {"truth": truth, "results": results, "first_matrices": first}
+        cases[title] = case | about
+    return {"cases": cases}
 
 
 # --- figures ------------------------------------------------------------------------------
@@ -276,8 +324,8 @@ def draw_errors(axes, table):
     axes[0].axhline(1, **line("truth"))
 
 
-if __name__ == "__main__":
-    from common import main_parts
+PARTS = {name: Part(measure, *known) for name, known in STUDIES.items()}
+PARTS["cycles_rmse"] = Part(measure_cycles, CYCLES, 2026)
 
-    parts = {name: (measure, *s, {"repetitions": 3}) for name, s in STUDIES.items()}
-    sys.exit(main_parts(__file__, __doc__, parts, indent=None))
+if __name__ == "__main__":
+    sys.exit(main(__file__, __doc__, PARTS))

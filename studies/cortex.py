@@ -1,20 +1,25 @@
 """Dimension of parts of a recorded cortex, and of the whole: IT and V4 of two macaques.
 
-Writes results/cortex.json, the figures of the chapter on the recording, and cortex.npz:
-what leaving out each image and each site does to the moments. Needs the recordings: python
-studies/recordings.py. Takes ten minutes on one core.
+The figures of the chapter on the recording; cortex.npz has the leave-one-out deviations of
+the moments for each image and each site. Needs the recordings: python
+studies/recordings.py.
+
+`one_trial`, a table of the chapter on noise: single repeats with and without the variance
+of their noise. The recording is z-scored for each site and repeat, so there are no counts
+and no Poisson law; but the variance of its noise is known from the other repeats.
 """
 
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
+import sys
 import warnings
 from functools import partial
 
 import numpy as np
 from alignment import plain_alignment
-from common import atomic_write
+from common import Part, main
 from dimensionality import participation_ratio
 from recordings import halves, load
 
@@ -198,8 +203,7 @@ def measure(run):
         for name, est in estimates.items()
         for axis, x in est.pop("deviations").items()
     }
-    with atomic_write(run.folder / "cortex.npz", "wb") as file:
-        np.savez_compressed(file, **deviations)
+    np.savez_compressed(run.folder / "cortex.npz", **deviations)
     about = {
         "quantiles": QUANTILES,
         "columns": ["m(1)", "m(2)", "halves", "naive, mean of 28", "naive, one trial"],
@@ -212,16 +216,41 @@ def measure(run):
     return about | {"sweeps": found}
 
 
-QUICK = {
-    "repetitions": 2,
-    "sites": [10],
-    "images": [20],
-    "shapes": [[20, 20]],
-    "swept": ["V4, Tito"],
-    "orders": 2,
+# --- one trial ----------------------------------------------------------------------------
+
+SINGLE = ("IT, Chabo", "IT, Tito", "V4, Chabo", "V4, Tito")
+ONE_TRIAL = {"repetitions": 6, "every": 4}  # repeats that are taken alone; pictures
+
+
+def single(trials, number):
+    "m(1) and m(2) of one repeat: as it is, and with the variance in the others as a law."
+    variance = np.delete(trials, number, axis=0).var(axis=0, ddof=1).mean(axis=0)
+    one = trials[number]
+    plain = estimate(one, 2, stderr=False).values
+    return [plain, estimate(one, 2, noise=variance, stderr=False).values]
+
+
+def compared(name, settings):
+    "The same of two halves of all repeats, and the mean over single ones."
+    trials = load(*name.split(", ")).trials[:, :: settings["every"]].astype(float)
+    halves = np.stack([trials[k::2].mean(axis=0) for k in (0, 1)])
+    both = estimate(halves, trials=True)
+    alone = [single(trials, number) for number in range(settings["repetitions"])]
+    plain, law = np.mean(alone, axis=0)
+    return {"halves": both.values, "stderr": both.stderr, "one": plain, "law": law}
+
+
+def measure_one_trial(run):
+    "All areas."
+    warnings.simplefilter("ignore", EstimateWarning)
+    settings = run.settings
+    return {"areas": {name: run.once(name, compared, name, settings) for name in SINGLE}}
+
+
+PARTS = {
+    "cortex": Part(measure, SETTINGS, SEED),
+    "one_trial": Part(measure_one_trial, ONE_TRIAL, 0),
 }
 
 if __name__ == "__main__":
-    from common import main
-
-    raise SystemExit(main(__file__, __doc__, measure, SETTINGS, SEED, quick=QUICK))
+    sys.exit(main(__file__, __doc__, PARTS))

@@ -1,16 +1,29 @@
-"""Coverage of the intervals for moments on easy and hard processes, before and after.
+"""Coverage of the intervals for moments on easy and hard processes.
 
-Writes results/error_bars.json, the table and the figure of the chapter on error bars.
-*Before* is the interval of version 0.1, on the scale of the n-th root; *after* is that of
-`spectral_moments.errors`. Takes about a quarter of an hour on one core.
+`coverage` is the table and the figure of the chapter on error bars: *before* is the
+interval of version 0.1, on the scale of the n-th root, *after* is that of
+`spectral_moments.errors`.
+
+`usable`, of the chapter on constants: an order is usable if its relative standard error is
+small (`errors.usable`). That selects: where strong rows are rare, the matrices without one
+have the smallest errors and are the most wrong. Stored for each order: how often it is
+usable, how often the interval contains the truth then, and how many of the misses have no
+note on units that cause the error.
+
+`sensitivity`, of the same chapter: two constants halved and doubled. Every matrix is
+measured with all values of a constant, so that the differences have small errors.
 """
 
+import sys
 import warnings
+from functools import partial
+from unittest.mock import patch
 
 import numpy as np
+from common import Part, main
 from scipy.special import ndtri
 
-from spectral_moments import RBF, EstimateWarning, Linear, estimate
+from spectral_moments import RBF, EstimateWarning, Linear, errors, estimate
 from spectral_moments.diagnostics import influential_units
 from spectral_moments.errors import (
     ErrorDistribution,
@@ -19,7 +32,7 @@ from spectral_moments.errors import (
     usable,
 )
 
-SEED, N_MAX, LEVEL, N_STORED = 7, 4, 0.95, 3
+N_MAX, LEVEL, N_STORED = 4, 0.95, 3
 
 
 class Gains:
@@ -201,7 +214,7 @@ def case_summary(run, name, process, shape, n_matrices):
     }
 
 
-def measure(run):
+def measure_coverage(run):
     "All cases."
     warnings.simplefilter("ignore", EstimateWarning)  # unusable orders are counted
     cases = run.settings["cases"]
@@ -210,9 +223,186 @@ def measure(run):
     }
 
 
-QUICK = {"cases": {name: {"n_matrices": 2} for name in SETTINGS["cases"]}}
+# --- given usable -------------------------------------------------------------------------
+
+
+def normal(rng, P, d):
+    "Latent variables of the inputs."
+    return rng.standard_normal((P, d))
+
+
+def sparse(share):
+    "Latent variables of which only a share is active."
+    return lambda rng, P, d: (rng.random((P, d)) < share) * normal(rng, P, d) / share**0.5
+
+
+def mixture(share, gain):
+    "Gains of which a share is larger, and their mean square."
+    draw = lambda rng, P: np.where(rng.random(P) < share, gain, 1.0)
+    return draw, 1 - share + share * gain**2
+
+
+ONES = (lambda rng, P: np.ones(P), 1.0)
+STUDENT = (lambda rng, P: np.sqrt(5 / rng.chisquare(5, P)), 5 / 3)
+LOGNORMAL = (lambda rng, P: np.exp(0.5 * rng.standard_normal(P)), np.exp(0.5))
+
+
+class Latent:
+    "Features linear in latent variables of zero mean, in rows and columns of random gains."
+
+    def __init__(self, eigenvalues, latents=normal, rows=ONES, columns=ONES):
+        self.eigenvalues, self.latents = np.asarray(eigenvalues, dtype=float), latents
+        self.rows, self.columns = rows, columns
+
+    def sample(self, P, Q, rng):
+        d = len(self.eigenvalues)
+        x = self.latents(rng, P, d) * self.rows[0](rng, P)[:, None]
+        w = rng.standard_normal((Q, d)) * self.columns[0](rng, Q)[:, None]
+        return x * np.sqrt(self.eigenvalues) @ w.T
+
+    def moments(self, n_max):
+        n = np.arange(1, n_max + 1)
+        gain = self.rows[1] * self.columns[1]
+        return gain**n * (self.eigenvalues ** n[:, None]).sum(axis=1)
+
+
+class Tuning:
+    "Tuning curves of one shape on a circle: every input is like the others."
+
+    width = 4.0
+
+    def sample(self, P, Q, rng):
+        angle = rng.uniform(0, 2 * np.pi, (P, 1)) - rng.uniform(0, 2 * np.pi, (1, Q))
+        return np.exp(self.width * (np.cos(angle) - 1))
+
+    def moments(self, n_max):
+        curve = np.exp(self.width * (np.cos(np.arange(512) * 2 * np.pi / 512) - 1))
+        eigenvalues = abs(np.fft.fft(curve) / 512)[1:] ** 2  # the mean is removed
+        return (eigenvalues ** np.arange(1, n_max + 1)[:, None]).sum(axis=1)
+
+
+RANK = np.arange(1.0, 201)
+LATENT = {
+    "linear 5": Latent(np.ones(5)),
+    "linear 20": Latent(np.ones(20)),
+    "power law 1": Latent(1 / RANK),
+    "power law 0.7": Latent(RANK**-0.7),
+    "spike": Latent([12.0] + 40 * [1.0]),
+    "sparse latents": Latent(np.ones(10), sparse(0.1)),
+    "t5 rows": Latent(np.ones(5), rows=STUDENT),
+    "strong rows": Latent(np.ones(5), rows=mixture(0.05, 4.0)),
+    "rare rows": Latent(np.ones(5), rows=mixture(0.02, 8.0)),
+    "strong columns": Latent(np.ones(5), columns=mixture(0.05, 4.0)),
+    "lognormal": Latent(np.ones(5), rows=LOGNORMAL, columns=LOGNORMAL),
+    "tuning": Tuning(),
+}
+SIZES = {"30 x 40": (30, 40), "60 x 80": (60, 80), "120 x 160": (120, 160)}
+N_USABLE = 3
+USABLE = {"n_max": N_USABLE, "n_matrices": 100, "processes": list(LATENT), "sizes": SIZES}
+
+
+def one_usable(process, shape, seed, index):
+    "What the table needs of one matrix."
+    rng = np.random.default_rng([seed, index])
+    est = estimate(LATENT[process].sample(*shape, rng), N_USABLE, n_jobs=1)
+    noted = any("of the input error" in x or "of the feature error" in x for x in est.notes)
+    numbers = est.values, *est.interval(), est.usable, N_USABLE * [noted]
+    return np.array(numbers, dtype=float)
+
+
+def share_of(inside, where):
+    "Share of matrices in a part of them, None if there are hardly any."
+    return float(inside[where].mean()) if where.sum() > 9 else None
+
+
+def cell(found, truth):
+    "One process, size and order."
+    values, low, high, good, noted = found.T
+    inside, good = (low <= truth) & (truth <= high), good > 0
+    missed = good & ~inside
+    return {
+        "usable": float(good.mean()),
+        "coverage": float(inside.mean()),
+        "given_usable": share_of(inside, good),
+        "value_given_usable": share_of(values / truth, good),
+        "missed": float(missed.mean()),
+        "missed_without_note": float((missed & (noted == 0)).mean()),
+    }
+
+
+def measure_usable(run):
+    "All processes and sizes."
+    warnings.simplefilter("ignore", EstimateWarning)
+    cases = {}
+    for name in run.settings["processes"]:
+        truth = LATENT[name].moments(N_USABLE)
+        for size, shape in run.settings["sizes"].items():
+            one = lambda index, name=name, shape=shape: one_usable(
+                name, shape, run.seed, index
+            )
+            found = run.repeat(f"{name}, {size}", one, run.settings["n_matrices"])
+            drawn = np.array(found)
+            orders = [cell(drawn[:, :, k], m) for k, m in enumerate(truth)]
+            cases[f"{name}, {size}"] = {"process": name, "size": size, "orders": orders}
+    return {"cases": cases}
+
+
+# --- sensitivity --------------------------------------------------------------------------
+
+SENSITIVITY = {
+    "factors": [0.5, 1.0, 2.0],
+    "n_matrices": 300,
+    "processes": ["linear 5", "power law 1", "t5 rows", "lognormal"],
+    "shape": [60, 80],
+}
+
+
+def measured(process, shape, seed, index):
+    "Values, errors, acceleration and degrees of freedom of three moments."
+    phi = LATENT[process].sample(*shape, np.random.default_rng([*seed, index]))
+    est = estimate(phi, 3, n_jobs=1)
+    return [est.values, *errors.error_distribution(est.replicates)]
+
+
+def held(drawn, truth, factor=1.0):
+    "Ends of the intervals with the acceleration times a factor; whether they hold."
+    orders, ends = np.arange(1, len(truth) + 1), []
+    for m, s, bend, degrees in drawn:
+        distribution = errors.ErrorDistribution(s, factor * bend, degrees)
+        ends.append(errors.moment_intervals(m, orders, distribution))
+    low, high = np.moveaxis(np.array(ends), 1, 0)
+    return low, high, (low <= truth) & (truth <= high)
+
+
+def measure_sensitivity(run):
+    "Coverage for each acceleration, and given usable for each limit, over processes."
+    warnings.simplefilter("ignore", EstimateWarning)
+    known, found = run.settings, {"acceleration": {}, "usable": {}}
+    for k, process in enumerate(known["processes"]):
+        one = partial(measured, process, known["shape"], [run.seed, 1, k])
+        drawn = np.array(run.repeat(process, one, known["n_matrices"]), dtype=float)
+        truth = LATENT[process].moments(3)
+        for factor in run.settings["factors"]:
+            low, high, inside = held(drawn, truth, factor)
+            part = found["acceleration"].setdefault(str(factor), {})
+            width = np.median(high - low, axis=0) / truth
+            part[process] = {"coverage": inside.mean(0), "width": width}
+            part[process]["above"] = (low > truth).mean(0)
+            limit = factor * errors.MAX_RELATIVE_ERROR
+            with patch.object(errors, "MAX_RELATIVE_ERROR", limit):
+                good = np.array([errors.usable(m, s) for m, s, *_ in drawn])
+            inside = held(drawn, truth)[2]
+            given = [x[g].mean() if g.sum() > 9 else None for x, g in zip(inside.T, good.T)]
+            part = found["usable"].setdefault(str(factor), {})
+            part[process] = {"usable": good.mean(0), "coverage": given}
+    return found
+
+
+PARTS = {
+    "coverage": Part(measure_coverage, SETTINGS, 7),
+    "usable": Part(measure_usable, USABLE, 23),
+    "sensitivity": Part(measure_sensitivity, SENSITIVITY, 2041),
+}
 
 if __name__ == "__main__":
-    from common import main
-
-    raise SystemExit(main(__file__, __doc__, measure, SETTINGS, SEED, quick=QUICK))
+    sys.exit(main(__file__, __doc__, PARTS))

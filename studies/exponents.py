@@ -1,15 +1,16 @@
 """Exponents of power laws: bias, spread, reported errors, coverage, and the tests of fit.
 
-Writes results/exponents.json, the data of the chapter on exponents. All matrices are drawn
-and estimated first, then fitted; an interrupted run continues where it stopped. The fit was
-fixed before any fit of this seed; the covariance of the test was changed once after it, and
-the matrices of other laws were drawn anew. Takes about an hour on one core.
+The data of the chapter on exponents. All matrices are drawn and estimated first, then
+fitted. The fit was fixed before any fit of this seed; the covariance of the test was
+changed once after it, and the matrices of other laws were drawn anew.
 """
 
+import sys
 from contextlib import suppress
 from functools import partial
 
 import numpy as np
+from common import Part, main
 
 import spectral_moments as sm
 from spectral_moments.errors import covariance, normal_replicates
@@ -249,8 +250,7 @@ def measure(run):
     }
 
 
-if __name__ == "__main__":
-    from common import main
+PARTS = {"exponents": Part(measure, SETTINGS, SEED)}
 
-    quick = {"n_matrices": 2, "laws": {"n_matrices": 2}}
-    raise SystemExit(main(__file__, __doc__, measure, SETTINGS, SEED, quick=quick))
+if __name__ == "__main__":
+    sys.exit(main(__file__, __doc__, PARTS))

@@ -1,12 +1,9 @@
 """Moments of the hidden layer while networks of several widths learn, over several seeds.
 
-    python studies/feature_learning.py [centred]
-
-Writes results/feature_learning.json and .npz, for the chapter on feature learning; of the
+The data of the chapter on feature learning, with arrays in feature_learning.npz; of the
 widest layer hundreds of random subsets of neurons are measured too. `centred` trains three
-seeds of three widths again, in the same way, and writes participation ratios without the
-images' mean; it is done after the rest unless it is named alone. How long a network takes
-is in the first file (core seconds).
+seeds of three widths again, in the same way, and stores participation ratios without the
+images' mean. How long a network takes is stored too (core seconds).
 """
 
 import os
@@ -26,7 +23,7 @@ from zipfile import ZIP_LZMA, ZipFile
 
 import numpy as np
 import torch
-from common import atomic_write
+from common import Part, main
 from numba import njit
 from torch.nn.functional import one_hot
 
@@ -427,7 +424,7 @@ def groups(settings, first):
 
 def write_arrays(path, arrays):
     "Write arrays as np.savez_compressed does, in single precision and a tenth smaller."
-    with atomic_write(path, "wb") as file, ZipFile(file, "w", ZIP_LZMA) as folder:
+    with ZipFile(path, "w", ZIP_LZMA) as folder:
         for name, values in sorted(arrays.items()):
             with folder.open(f"{name}.npy", "w") as entry:
                 np.save(entry, values.astype(np.float32))
@@ -493,15 +490,10 @@ def measure_centred(run):
     return {"arrays": note, "widths": dict(zip(map(str, widths), found))}
 
 
-TINY = dict(widths=[8], n_train=60, n_test=40, repetitions=2)
-SHORT = TINY | dict(epochs=2, measured=[0, 2], subsets=None)
 PARTS = {
-    "": (measure, SETTINGS, 0, {"fashion": SHORT, "digits": SHORT}),
-    "centred": (measure_centred, CENTRED, 0, TINY | dict(study="digits", epochs=[0, 2])),
+    "feature_learning": Part(measure, SETTINGS, 0, ("torch",)),
+    "centred": Part(measure_centred, CENTRED, 0, ("torch",)),
 }
 
 if __name__ == "__main__":
-    from common import main_parts
-
-    options = dict(packages=("torch",), jobs=os.cpu_count())
-    sys.exit(main_parts(__file__, __doc__, PARTS, **options))
+    sys.exit(main(__file__, __doc__, PARTS))

@@ -1,15 +1,17 @@
 """Functions of the spectrum: bias, spread and coverage on processes that guided no choice.
 
-Writes results/functions.json, the table of the chapter on functions of the spectrum: the
-value from the sample's eigenvalues, the combination of random halves, the eigenvalues
-recovered from moments, and `spectral_function`. The constants of the method were chosen on
-the processes in CHOSEN; the table is of the others. Takes fifteen minutes on one core.
+The table of the chapter on functions of the spectrum: the value from the sample's
+eigenvalues, the combination of random halves, the eigenvalues recovered from moments, and
+`spectral_function`. The constants of the method were chosen on the processes in CHOSEN; the
+table is of the others.
 """
 
 import math
+import sys
 from functools import partial
 
 import numpy as np
+from common import Part, main
 
 import spectral_moments as sm
 from spectral_moments.processes import ReLU
@@ -176,9 +178,7 @@ def measure(run):
     return {"functions": NAMES, "ridge": RIDGE, "chosen_on": CHOSEN, "table": table}
 
 
-if __name__ == "__main__":
-    from common import main
+PARTS = {"functions": Part(measure, SETTINGS, SEED)}
 
-    raise SystemExit(
-        main(__file__, __doc__, measure, SETTINGS, SEED, quick={"n_matrices": 2})
-    )
+if __name__ == "__main__":
+    sys.exit(main(__file__, __doc__, PARTS))

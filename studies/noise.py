@@ -1,6 +1,6 @@
 """The paper's noise study: four estimators in five situations, P = 75, Q = 150 and 15.
 
-Writes results/noise.json, the data of a figure in the chapter on trials.
+The data of a figure in the chapter on trials.
 """
 
 import os
@@ -8,9 +8,11 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
 import math
+import sys
 from functools import partial
 
 import numpy as np
+from common import Part, main
 
 from spectral_moments import RBF, increasing, kong_valiant, naive
 
@@ -98,9 +100,7 @@ def measure(run):
     return {"shapes": {name: summary(run, name, shape) for name, shape in names.items()}}
 
 
-if __name__ == "__main__":
-    from common import main
+PARTS = {"noise": Part(measure, SETTINGS, SEED)}
 
-    raise SystemExit(
-        main(__file__, __doc__, measure, SETTINGS, SEED, quick={"n_matrices": 3})
-    )
+if __name__ == "__main__":
+    sys.exit(main(__file__, __doc__, PARTS))

@@ -1,14 +1,14 @@
 """Feature learning: images by hash, networks, what is measured, and the stored study."""
 
 import gzip
-import json
 from itertools import combinations
 
 import feature_learning
 import numpy as np
 import pytest
 import torch
-from conftest import RESULTS, load_study, normal, silent
+from common import RESULTS, Part, Run
+from conftest import normal
 from feature_learning import (
     FASHION,
     SCALINGS,
@@ -110,8 +110,8 @@ def test_study(tmp_path):
     tiny = dict(widths=[8, 12], subsets=subsets | {"n_permutations": 1}, n_train=40)
     tiny |= dict(n_test=30, epochs=2, measured=[0, 1, 2], n_max=4, n_permutations=1)
     settings = {"digits": tiny | {"repetitions": 5}}
-    run = load_study("common").Run(settings, 0, report=silent, folder=tmp_path)
-    feature_learning.measure(run)
+    part = Part(feature_learning.measure, settings, 0)
+    part.measure(Run(part, tmp_path))
     with np.load(tmp_path / "feature_learning.npz") as arrays:
         shapes = {name.removeprefix("digits "): x.shape for name, x in arrays.items()}
         ours = arrays["digits ours"]
@@ -125,11 +125,7 @@ def test_study(tmp_path):
     np.testing.assert_allclose(ours[4, 0, 2, :2], increasing(phi, 2), rtol=1e-4)
 
 
-def test_stored_study():
-    about = json.loads((RESULTS / "feature_learning.json").read_text())
-    assert about["settings"] == feature_learning.SETTINGS
+def test_stored_arrays():
     with np.load(RESULTS / "feature_learning.npz") as arrays:
         assert arrays["fashion ours"].shape == (29, 6, 16, 7)
         assert arrays["fashion subsets"].shape == (29, 3, 4, 8, 7)
-    centred = json.loads((RESULTS / "feature_learning_centred.json").read_text())
-    assert centred["settings"] == feature_learning.CENTRED

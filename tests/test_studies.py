@@ -1,24 +1,22 @@
-"""What the studies share, and that what is stored is what they draw."""
+"""The runner of the studies, and that what is stored is what they draw."""
 
+import importlib
 import json
 import os
 
+import common
 import numpy as np
 import pytest
-from comparison import STUDIES as COMPARISONS
-from conftest import ROOT, load_study, python, silent
+from common import RESULTS, Part, differences, read
+from conftest import ROOT
 
 from spectral_moments import RBF, naive
 
-NO_STUDIES = {"common", "recordings", "figures", "benchmarking"}
-STUDIES = sorted({path.stem for path in ROOT.glob("studies/*.py")} - NO_STUDIES)
-FAST = ("alignment", "cycles_rmse", "error_bars", "noise", "usable")
-SETTINGS = {"n_matrices": 6, "shape": [2, 3], "cases": {"a": {"n_matrices": 5}}}
-
-
-@pytest.fixture(scope="module")
-def common():
-    return load_study("common")
+STUDIES = "comparison noise spectrum feature_learning error_bars cortex alignment"
+STUDIES = [*STUDIES.split(), "exponents", "functions"]
+PARTS = [(name, label) for name in STUDIES for label in importlib.import_module(name).PARTS]
+FAST = [("comparison", label) for label in ("small_dim10", "small_dim4", "small_dim2")]
+FAST += [("error_bars", "usable"), ("cortex", "one_trial")]
 
 
 def draws(run):
@@ -28,27 +26,23 @@ def draws(run):
     return {"sum": np.sum([part["x"] for part in found], axis=0)}
 
 
+TOY = {"one": Part(draws, {"n_matrices": 6}, 7), "two": Part(draws, {"n_matrices": 3}, 8)}
+
+
 @pytest.fixture
-def study(common, tmp_path):
-    "A function that runs the study with some arguments and returns the exit code."
-
-    def run(*arguments, measure=draws):
-        options = dict(quick={"n_matrices": 3}, arguments=["--output", str(tmp_path)])
-        options["arguments"] += arguments
-        return common.main("x/toy.py", "A toy.", measure, SETTINGS, 7, **options)
-
-    return run
+def toy(tmp_path, monkeypatch):
+    "A function that runs the toy from the command line, and one that reads what it stored."
+    monkeypatch.setattr(common, "RESULTS", tmp_path)
+    monkeypatch.setattr(common.compute, "__defaults__", (1, tmp_path))
+    run = lambda *arguments: common.main("x/toy.py", "A toy.", TOY, list(arguments))
+    return run, lambda: json.loads((tmp_path / "toy.json").read_text())
 
 
-def stored(folder):
-    return json.loads((folder / "toy.json").read_text())
-
-
-def test_file_says_how_it_was_made(study, tmp_path):
-    assert study() == 0
-    found = stored(tmp_path)
-    assert found["command"] == "python studies/toy.py"
-    assert (found["seed"], found["settings"]) == (7, SETTINGS)
+def test_file_says_how_it_was_made(toy, tmp_path):
+    run, stored = toy
+    assert run("one") == run("two") == 0
+    found = stored()["one"]
+    assert found["command"] == "python studies/toy.py one" and found["seed"] == 7
     assert found["versions"].keys() >= {"python", "spectral_moments", "numpy", "numba"}
     assert found["seconds"] >= 0 and found["commits"] and found["processor"]
     first = [np.random.default_rng([7, index]).random(2).tolist() for index in (0, 1)]
@@ -56,108 +50,81 @@ def test_file_says_how_it_was_made(study, tmp_path):
     expected = sum(np.random.default_rng([7, index]).random(2) for index in range(6))
     np.testing.assert_allclose(found["sum"], expected, rtol=1e-14)
     assert os.listdir(tmp_path) == ["toy.json"]
+    run("one")
+    assert list(stored()) == ["one", "two"] and stored()["two"]["seed"] == 8
+    with pytest.raises(SystemExit):
+        run("three")
 
 
-def test_arguments(study, tmp_path):
-    assert study("--seed", "8", "--repetitions", "9", "--jobs", "2") == 0
-    found = stored(tmp_path)
-    assert found["command"] == "python studies/toy.py --repetitions 9 --seed 8"
-    assert (found["settings"]["n_matrices"], found["seed"]) == (9, 8)
+def test_check(toy, tmp_path, capsys):
+    run, stored = toy
+    run()
+    assert run("--check") == 0
+    other = stored()
+    other["one"]["first_draws"]["draws"][1][0] += 1e-3
+    other["two"]["settings"] = {"n_matrices": 2}
+    (tmp_path / "toy.json").write_text(json.dumps(other))
+    capsys.readouterr()
+    assert run("--check") == 1
+    shown = capsys.readouterr().out.splitlines()
+    assert shown == [
+        "toy one differs in draws of draws",
+        "toy two differs in seed or settings",
+    ]
 
 
-def test_interrupted_and_resumed(study, tmp_path):
-    done = []
+def test_interrupted_and_resumed(tmp_path):
+    done, last = [], [3]
 
-    def measure(run, last=3):
-        def one(index):
-            if index == last:
-                raise KeyboardInterrupt
-            done.append(index)
-            return np.random.default_rng([run.seed, index]).random(2)
+    def one(index):
+        if index == last[0]:
+            raise KeyboardInterrupt
+        done.append(index)
+        return np.random.default_rng([7, index]).random(2)
 
-        return {"all": run.repeat("draws", one, run.settings["n_matrices"])}
-
-    assert study(measure=measure) == 130
-    assert os.listdir(tmp_path) == ["toy.partial"] and done == [0, 1, 2]
-    assert study(measure=lambda run: measure(run, None)) == 0
+    part = Part(lambda run: {"all": run.repeat("draws", one, 6)}, {}, 7)
+    with pytest.raises(KeyboardInterrupt):
+        common.compute("toy", "one", part, folder=tmp_path)
+    assert os.listdir(tmp_path) == ["toy_one.partial"] and done == [0, 1, 2]
+    with (tmp_path / "toy_one.partial").open("a") as file:
+        file.write('["draws", 3, 0.1')  # cut off
+    last[0] = None
+    common.compute("toy", "one", part, folder=tmp_path)
     assert done == [0, 1, 2, 3, 4, 5]  # the first three are not computed again
     expected = [np.random.default_rng([7, index]).random(2).tolist() for index in range(6)]
-    assert stored(tmp_path)["all"] == expected
-
-
-def test_smaller_study_does_not_replace_a_larger_one(study, tmp_path, capsys):
-    assert study() == 0
-    before = (tmp_path / "toy.json").read_bytes()
-    with pytest.raises(SystemExit, match="2"):
-        study("--quick", measure=None)  # refused before anything is computed
-    assert "n_matrices = 6, and 3 would replace it" in capsys.readouterr().err
-    with pytest.raises(AttributeError):  # what JSON cannot hold: the old file stays
-        study(measure=lambda run: {"x": object()})
-    assert (tmp_path / "toy.json").read_bytes() == before
-    assert study("--quick", "--force") == 0
-    assert stored(tmp_path)["settings"]["n_matrices"] == 3
-
-
-def test_parts(common, tmp_path):
-    parts = {name: (draws, SETTINGS, 7, {"n_matrices": 3}) for name in ("", "one", "two")}
-    options = ["--quick", "--output", str(tmp_path)]
-    run = lambda *names: common.main_parts(
-        "toy.py", "", parts, arguments=[*names, *options]
-    )
-    assert run("one") == 0 and os.listdir(tmp_path) == ["toy_one.json"]
-    assert run() == 0  # all of them
-    assert sorted(os.listdir(tmp_path)) == ["toy.json", "toy_one.json", "toy_two.json"]
-
-
-@pytest.mark.parametrize("name", FAST)
-def test_quick_run(name, tmp_path):
-    done = python(ROOT / "studies" / f"{name}.py", "--quick", "--output", tmp_path)
-    path = tmp_path / f"{name}.json"
-    assert (done.returncode, done.stdout) == (0, f"{path}\n"), done.stderr
+    assert json.loads((tmp_path / "toy.json").read_text())["one"]["all"] == expected
 
 
 # --- what is stored is what the commands draw ---------------------------------------------
 
-FILES = {f"comparison_{name}": ("comparison", name) for name in COMPARISONS}
-OWN_TESTS = {"comparison", "feature_learning"}
-FILES |= {name: (name, None) for name in STUDIES if name not in OWN_TESTS}
-# computed by version 0.3 with options or orders that are gone: to be run again
-OLDER = "cycles_rmse exponents feasible functions spectrum"
-OLDER = set(OLDER.split())
+
+def test_one_file_for_each_study():
+    names = {path.stem for path in RESULTS.glob("*.json")}
+    assert names == {*STUDIES, "benchmarks"}
 
 
-class FoundError(Exception):
-    "What a study draws first."
+@pytest.mark.parametrize(("name", "label"), PARTS)
+def test_stored_part_is_the_one_of_the_study(name, label):
+    if (name, label) == ("comparison", "cycles_rmse"):
+        pytest.skip("stored up to order 5, by version 0.3; to be computed again")
+    stored, part = read(name, label), importlib.import_module(name).PARTS[label]
+    assert stored["command"] == f"python studies/{name}.py {label}"
+    asked = json.loads(json.dumps([part.seed, part.settings]))
+    assert [stored["seed"], stored["settings"]] == asked
 
 
-@pytest.mark.parametrize("file", sorted(FILES))
+@pytest.mark.parametrize(("name", "label"), FAST)
 @pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
-def test_first_draws(common, file):
-    study, part = FILES[file]
-    if file in OLDER:
-        pytest.skip("to be computed again")
-    stored, module = common.read(file), load_study(study)
-    settings, seed = module.STUDIES[part] if part else (module.SETTINGS, module.SEED)
-    assert (stored["seed"], stored["settings"]) == (seed, json.loads(json.dumps(settings)))
-    assert stored["command"] == f"python studies/{study}.py{' ' + part if part else ''}"
-    if hasattr(module, "load") and not load_study("recordings").available():
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")  # spread of equal draws
+def test_first_draws(name, label):
+    study = importlib.import_module(name)
+    if hasattr(study, "load") and not importlib.import_module("recordings").available():
         pytest.skip("the recordings are not here")
-
-    class First(common.Run):
-        def repeat(self, name, function, count, **options):
-            super().repeat(name, function, 1)
-            raise FoundError(name)
-
-    run = First(settings, seed, report=silent)
-    with pytest.raises(FoundError):
-        module.measure(run)
-    ((name, found),) = run.first.items()
-    new, old = (np.array(x[0], float) for x in (found, stored["first_draws"][name]))
-    np.testing.assert_allclose(new, old, rtol=1e-6, atol=1e-12)
+    assert list(differences(study.PARTS[label], read(name, label))) == []
 
 
-def test_first_matrices_of_peers(common):
-    stored, process = common.read("peers"), RBF(3, kernel_cov=0.25)
+def test_first_matrices_of_peers():
+    stored, process = read("benchmarks", "peers"), RBF(3, kernel_cov=0.25)
     drawn = (np.random.default_rng([0, 25, i]) for i in range(stored["draws"]))
     found = [naive(process.sample(25, 50, rng), 4) for rng in drawn]
     mean = np.mean(found, axis=0) / process.moments(4)

@@ -48,4 +48,4 @@ def draw(stored, file):
 
 if __name__ == "__main__":
     data = Path(sys.argv[1]) if sys.argv[1:] else DATA
-    draw(json.loads(data.read_text(encoding="utf-8")), FILE)
+    draw(json.loads(data.read_text(encoding="utf-8"))["cortex"], FILE)
