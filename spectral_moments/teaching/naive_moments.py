@@ -9,13 +9,13 @@ __all__ = ['naive_sums']
 import numpy as np
 
 # %% ../../nbs/02_naive.ipynb #699e19e4
-def naive_sums(enter, leave, n_max):
-    """Sum over all cycles, divided by P^n Q^n, for n = 1..n_max, as `eq-naive` has it.
+def naive_sums(right, left, n_max):
+    """Return the mean over all cycles, for n = 1..n_max (equation `eq-naive`).
 
-    Rows are entered by one (P, Q) matrix and left by another, or by the same one."""
-    P, Q = enter.shape
-    gram = (leave @ enter.T if P <= Q else enter.T @ leave) / (P * Q)
-    if leave is enter:
+    The right and the left factor are (P, Q) matrices, or one and the same matrix."""
+    P, Q = right.shape
+    gram = (left @ right.T if P <= Q else right.T @ left) / (P * Q)
+    if left is right:
         eigenvalues = np.linalg.eigvalsh(gram).clip(0)
         return np.array([(eigenvalues**n).sum() for n in range(1, n_max + 1)])
     powers = [gram]

@@ -9,22 +9,20 @@ __all__ = ['increasing_rows', 'increasing_columns']
 import numpy as np
 
 # %% ../../nbs/03_one_sided.ipynb #49de84b0
-def increasing_rows(enter, leave, n_max):
-    """Mean over increasing cycles of rows, all features observed, for n = 1..n_max.
+def increasing_rows(right, left, n_max):
+    """Return the mean over increasing cycles of rows, for n = 1..n_max; features complete.
 
-    Rows are entered by one (P, Q) matrix and left by another, or by the same one."""
-    P, Q = enter.shape
-    gram = leave @ enter.T / Q
-    upper = np.triu(gram, 1)
+    The right and the left factor are (P, Q) matrices, or one and the same matrix."""
+    P, Q = right.shape
+    gram = left @ right.T / Q
+    upper, paths = np.triu(gram, 1), np.eye(P) / P
     values = [np.trace(gram) / P]
-    paths = upper * (2 / (P * (P - 1))) if n_max > 1 else None
     for n in range(2, n_max + 1):
+        paths = paths @ upper * (n / (P - n + 1))
         values.append((paths * gram.T).sum())
-        if n < n_max:
-            paths = (paths @ upper) * ((n + 1) / (P - n))
     return np.array(values)
 
-# %% ../../nbs/03_one_sided.ipynb #03927e6d
-def increasing_columns(enter, leave, n_max):
-    "The same for a sample of features, with all inputs observed."
-    return increasing_rows(leave.T, enter.T, n_max)
+
+def increasing_columns(right, left, n_max):
+    "Return the same for a sample of features, with all inputs observed."
+    return increasing_rows(left.T, right.T, n_max)
