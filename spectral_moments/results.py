@@ -91,7 +91,8 @@ def dimension(
     known = dict(name=f"Dimension ({name})", notes=list(self.scaled.notes))
     if self.settings and self.shapes[system][0] == 1 and not self.settings.get("noise"):
         known["remark"] = SINGLE_TRIAL
-    if not self.scaled.values[first] > 2 * np.nan_to_num(self.scaled.stderr[first]):
+    value, error = self.scaled.values[first], self.scaled.stderr[first]
+    if not value > 0 or value <= 2 * error:
         return Quantity(math.nan, **known)
 
     def dimension_of(m):

@@ -2,6 +2,7 @@
 
 import ast
 import doctest
+import os
 import re
 
 import numpy as np
@@ -26,6 +27,18 @@ def test_estimators_need_neither_torch_nor_matplotlib():
     )
     result = python("-c", code)
     assert (result.returncode, result.stdout.strip()) == (0, ""), result.stderr
+
+
+def test_the_first_call_loads_no_compiler():
+    "numba and scipy.optimize take longer to load than the first answer takes."
+    code = (
+        "import sys, time, numpy as np, spectral_moments as sm; began = time.process_time()\n"
+        "print(sm.participation_ratio(np.random.default_rng(1).random((90, 70))).value)\n"
+        "assert not {'numba', 'scipy.optimize'} & {*sys.modules}\n"
+        "assert time.process_time() - began < 2"
+    )
+    done = python("-W", "ignore", "-c", code, env=os.environ | {"OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
 
 
 def test_without_torch_and_sklearn():

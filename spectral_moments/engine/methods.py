@@ -20,7 +20,7 @@ from ..checks import ArgumentError
 from .all_cycles import word_means
 from .arrays import to_numpy
 from .average import Step, average, join_moments
-from .increasing import increasing_means
+
 from .pair_sums import pair_means
 from .views import Means
 from ..errors import Replicates, covariance, normal_replicates
@@ -122,6 +122,8 @@ MANY_DRAWS, FEW_DRAWS = 32, 10
 
 def _increasing_words(view, words, deviations, n_jobs):
     "Return the `Means` over increasing cycles of words of one system."
+    from spectral_moments.engine.increasing import increasing_means  # loads numba
+
     orders = np.array([len(word) for word in words])
     found = increasing_means(view, int(orders.max()), deviations, n_jobs)
     changes = {kind: x[orders - 1] for kind, x in found.deviations.items()}

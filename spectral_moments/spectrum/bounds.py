@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import linprog
+
 
 from ..checks import ArgumentError, check_count, check_level
 from ..results import Estimate, from_moments
@@ -87,6 +87,8 @@ def largest_eigenvalue_bounds(
 # %% ../../nbs/moment_problem.ipynb #33s00015
 def solve_program(cost, **constraints) -> np.ndarray | None:
     "Solve a linear program over non-negative unknowns; None if it is infeasible."
+    from scipy.optimize import linprog  # here: it takes half a second to load
+
     for tolerance in (1e-10, 1e-8, 1e-7):  # the solver's own is 1e-7
         options = {f"{x}_feasibility_tolerance": tolerance for x in ("primal", "dual")}
         result = linprog(cost, method="highs", options=options, **constraints)

@@ -13,7 +13,7 @@ from inspect import signature
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import nnls
+
 
 from ..checks import ArgumentError, check_count, check_options
 from ..checks import check_random_state
@@ -30,6 +30,8 @@ def nearest_point(
 ) -> np.ndarray:
     """Return non-negative weights (G,) of the point of a cone, spanned by generators
     (k, G), that is nearest to `point` (k,) in the norm of S = root root'."""
+    from scipy.optimize import nnls  # here: it takes half a second to load
+
     A = np.linalg.solve(root, generators)
     size = np.linalg.norm(A, axis=0)
     weights, _ = nnls(A / size, np.linalg.solve(root, point), maxiter=30 * A.shape[1])

@@ -120,5 +120,5 @@ def dimension_by_size(
         draws = np.array(draws)
         finite = np.isfinite(draws).all(axis=1)  # a part may have too few entries
         shapes.append((p, q))
-        moments.append(draws[finite] if finite.any() else draws)
+        moments.append(draws[finite] if finite.sum() > 1 else np.full_like(draws, np.nan))
     return DimensionBySize(shapes, moments, whole)
