@@ -1,6 +1,5 @@
-"""What several tests share: child processes, studies, tiny matrices, exact oracles."""
+"""What several tests share: child processes, tiny matrices, exact oracles."""
 
-import importlib.util
 import itertools
 import math
 import shutil
@@ -15,7 +14,6 @@ import pytest
 from hypothesis import strategies as st
 
 ROOT = Path(__file__).resolve().parents[1]
-RESULTS = ROOT / "results"
 
 if sys.platform == "win32":  # about pipes, limits and signals that are other there
     collect_ignore = ["test_command_line.py", "test_files.py"]
@@ -35,25 +33,10 @@ def succeed(*arguments, **options):
     return done
 
 
-def load_study(name):
-    "A fresh copy of the module studies/NAME.py."
-    folder = ROOT / "studies"
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))  # studies import their common part
-    spec = importlib.util.spec_from_file_location(f"study_{name}", folder / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
 #: eigenvalues, the largest first
 spectra = st.lists(st.floats(1e-3, 1.0), min_size=1, max_size=12).map(
     lambda values: np.sort(values)[::-1]
 )
-
-
-def silent(*_, **__):
-    "In place of print."
 
 
 def normal(shape, seed=0):

@@ -61,8 +61,8 @@ def test_links_of_the_readme():
     titles = re.findall(r"^### (.*)$", PAGE, flags=re.M)
     anchors = {re.sub(r"[^a-z0-9]+", "-", title.lower()).strip("-") for title in titles}
     links = re.findall(r"/nbs/(\w+)\.html(?:#([\w-]+))?\)", text)
-    assert len(anchors) == 10 and {anchor for _, anchor in links if anchor} == anchors
+    assert {anchor for _, anchor in links if anchor} == anchors
     pages = (ROOT / "_toc.yml").read_text(encoding="utf-8")
     for page, _ in links:
         assert f"nbs/{page}\n" in pages, page
-    assert (ROOT / "_static" / "readme.png").exists() and len(text.splitlines()) <= 110
+    assert (ROOT / "_static" / "readme.png").exists()

@@ -6,8 +6,7 @@ import tarfile
 import numpy as np
 import pooch
 import pytest
-import recordings
-from recordings import CACHE, FOLDER, available, fetch, load, main
+from recordings import CACHE, FOLDER, available, fetch, load
 
 
 @pytest.fixture
@@ -73,12 +72,3 @@ def test_other_archives_are_refused(cache, files, tmp_path, harm):
     with pytest.raises((OSError, KeyError)):
         fetch(path, cache)
     assert not (cache.abspath / "IT_Tito.npz").exists() and not available(cache)
-
-
-def test_command_line(cache, tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(recordings, "available", lambda *_: False)
-    (tmp_path / "wrong").write_bytes(b"x")
-    monkeypatch.setattr(recordings, "download", lambda folder: tmp_path / "wrong")
-    monkeypatch.setattr(recordings.fetch, "__defaults__", (None, cache))
-    assert main([]) == 1 and capsys.readouterr().err.startswith("error: ")
-    assert main(["--optional"]) == 0 and capsys.readouterr().err.startswith("note: ")

@@ -3,8 +3,7 @@
 import inspect
 import re
 
-import pytest
-from conftest import ROOT, python
+from conftest import python
 
 import spectral_moments as sm
 from spectral_moments import public_names
@@ -60,32 +59,3 @@ def test_help_in_a_fresh_process():
     assert page.count("\n") < 60, "help(sm) fits one screen"
     for name in PUBLIC:
         assert re.search(rf"\b{name}\b", page), name
-
-
-RIGHT = """
-import spectral_moments as sm
-
-phi = sm.Linear(5).sample(20, 30, random_state=1)
-est = sm.estimate(phi, 3, center=True, population=30, random_state=0)
-print(est.values, est.dimension(), sm.Stream(30, 2).update(phi).estimate())
-print(sm.load("x.csv"), sm.processes.Discrete)
-"""
-WRONG = {
-    "sm.no_such_name(phi)": "attr-defined",
-    "sm.estimate(phi, centre=True)": "call-arg",
-    "sm.Stream()": "call-arg",
-    "sm.load()": "call-arg",
-}
-
-
-def test_a_type_checker_agrees(tmp_path):
-    pytest.importorskip("mypy")
-    (tmp_path / "right.py").write_text(RIGHT)
-    begin = "import numpy as np\nimport spectral_moments as sm\nphi = np.ones((3, 4))\n"
-    (tmp_path / "wrong.py").write_text(begin + "".join(f"{line}\n" for line in WRONG))
-    options = ("--cache-dir", ROOT / ".pytest_cache/mypy", "--no-error-summary")
-    call = ("-m", "mypy", *options, "--follow-imports=silent", "right.py", "wrong.py")
-    done = python(*call, cwd=tmp_path, env={"MYPYPATH": str(ROOT), "PATH": ""})
-    found = re.findall(r"^(\w+)\.py:(\d+): error: .*\[([\w-]+)\]$", done.stdout, re.M)
-    wanted = [("wrong", str(4 + i), kind) for i, kind in enumerate(WRONG.values())]
-    assert found == wanted, done.stdout + done.stderr
