@@ -32,7 +32,8 @@ def test_estimators_need_neither_torch_nor_matplotlib():
 def test_the_first_call_loads_no_compiler():
     "numba and scipy.optimize take longer to load than the first answer takes."
     code = (
-        "import sys, time, numpy as np, spectral_moments as sm; began = time.process_time()\n"
+        "import sys, time, numpy as np, spectral_moments as sm\n"
+        "began = time.process_time()\n"
         "print(sm.participation_ratio(np.random.default_rng(1).random((90, 70))).value)\n"
         "assert not {'numba', 'scipy.optimize'} & {*sys.modules}\n"
         "assert time.process_time() - began < 2"
