@@ -65,7 +65,7 @@ def lightest_indices(weights):
             move = (*u[:i], u[i] - 1, u[i + 1] + 1, *u[i + 2 :])
             heapq.heappush(heap, (cost - a[i] + a[i + 1], move, i + 1))
 
-
+# %% ../../nbs/13_rbf.ipynb #lt130005
 def spectrum_levels(eta, count: int) -> tuple:
     """Levels that hold the `count` largest eigenvalues, the last one cut to size: their
     log eigenvalues, multiplicities and exponents; and the sizes of the groups of eta."""
@@ -86,7 +86,7 @@ def _level_size(u, sizes):
     "Number of multi-indices that have the sums `u` over groups of the given sizes."
     return math.prod(math.comb(t + int(size) - 1, t) for t, size in zip(u, sizes))
 
-
+# %% ../../nbs/13_rbf.ipynb #lt130008
 def largest_eigenvalues(eta, count: int) -> np.ndarray:
     "The `count` largest eigenvalues of the operator, in decreasing order."
     log_values, multiplicities, *_ = spectrum_levels(eta, count)
@@ -102,7 +102,7 @@ def hermite_functions(t, degree: int, q: float) -> np.ndarray:
         e.append((z * e[-1] - np.sqrt(u) * e[-2]) / np.sqrt(u + 1))
     return np.stack(e[1:], axis=-1)
 
-
+# %% ../../nbs/13_rbf.ipynb #lt130011
 def multi_indices(eta, count: int) -> np.ndarray:
     "Degrees of the eigenfunctions along the principal axes, (count, d), as eigenvalues go."
     _, _, exponents, sizes = spectrum_levels(eta, count)
