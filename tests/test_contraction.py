@@ -15,7 +15,6 @@ from spectral_moments.engine.graphs import (
     CycleOptions,
     Entry,
     cycle_edges,
-    edge_kinds,
     expand_distinct,
     word_graphs,
 )
@@ -54,14 +53,14 @@ def test_any_graph_that_reduces(data):
 
 def vertices(graph):
     "Number of vertices, groups included."
-    return len({end for *ends, label in graph for end in zip(edge_kinds(label), ends)})
+    return len({end for *ends, label in graph for end in zip(label.kinds, ends)})
 
 
 @pytest.mark.parametrize(
     ("n", "options"),
     [
         (4, CycleOptions()),
-        (4, CycleOptions(center=True, two_factors=("a",))),
+        (4, CycleOptions(center=True, factors=(("a", (LEFT, A)),))),
         (3, CycleOptions(center=True, grouped=("inputs",))),
         (2, CycleOptions(center=True, grouped=("features",))),
         (2, CycleOptions(center=True, missing=True)),

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrays import namespace
-from .graphs import Member, edge_kinds
+from .graphs import Member
 
 # %% ../../nbs/inside_contraction.ipynb #621f2072
 class Step(NamedTuple):
@@ -144,7 +144,7 @@ class Network:
         self.links = defaultdict(lambda: defaultdict(list))  # vertex -> neighbour -> refs
         self.weights = defaultdict(list)  # vertex -> refs
         for *numbers, label in graph:
-            ends, side, options = list(zip(edge_kinds(label), numbers)), None, {}
+            ends, side, options = list(zip(label.kinds, numbers)), None, {}
             if block in ends:
                 side, options = ends.index(block), {"block": block[0]}
                 ends[side] = (BLOCK, block[1])
@@ -234,7 +234,7 @@ def _cheapest(steps, graph, known, weighted):
         return ref
     vertices = set()
     for *numbers, label in graph:
-        vertices |= set(zip(edge_kinds(label), numbers))
+        vertices |= set(zip(label.kinds, numbers))
     blocks = sorted(vertex for vertex in vertices if vertex[0] in steps.long)
     refs = [ref] + [_reduce(steps, graph, known, weighted, block) for block in blocks]
     refs = [ref for ref in refs if ref is not None]
@@ -445,9 +445,14 @@ def _given_arrays(matrices, groups):
     "Return the arrays that a plan is given: matrices, members and weights of groups."
     given, xp = dict(matrices), namespace(next(iter(matrices.values())))
     for kind, labels in groups.items():
-        members = 1.0 * (labels[:, None] == np.arange(labels.max() + 1))
-        given[Member(kind)] = xp.asarray(members)
+        members, kinds = (
+            labels[:, None] == np.arange(labels.max() + 1),
+            (kind, f"groups of {kind}"),
+        )
         given[kind] = xp.asarray(1.0 / members.sum(0)[labels])
+        if kind != "inputs":  # a group of columns stands among the rows
+            members, kinds = members.T, kinds[::-1]
+        given[Member(f"groups of {kind}", kinds)] = xp.asarray(1.0 * members)
     return given
 
 # %% ../../nbs/inside_contraction.ipynb #8ad0bad5
@@ -460,7 +465,7 @@ def contract(
     "Sum graphs: over free indices, the product of the entries of all edges."
     zeros, groups = {}, groups or {}
     for label, matrix in matrices.items():
-        zeros |= dict(zip(edge_kinds(label), (0 * matrix[:, 0], 0 * matrix[0])))
+        zeros |= dict(zip(label.kinds, (0 * matrix[:, 0], 0 * matrix[0])))
     lengths = {kind: len(x) for kind, x in zeros.items()}
     widest = max(n for kind, n in lengths.items() if kind != "inputs")
     long = tuple(kind for kind in lengths if kind != "inputs")
