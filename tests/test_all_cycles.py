@@ -1,4 +1,4 @@
-"""Means of words over all cycles: against the definition, deleted, in expectation."""
+"""Means of words over all cycles: what `test_doors` does not ask, at the lowest level."""
 
 import itertools
 
@@ -7,66 +7,38 @@ import pytest
 from conftest import cycle_mean, normal, peak_memory, rational
 
 from spectral_moments.engine.all_cycles import word_means
-from spectral_moments.engine.data import AxisInfo, Noise
+from spectral_moments.engine.data import AxisInfo
 from spectral_moments.engine.views import Factors, View
-from spectral_moments.processes import Discrete
 from spectral_moments.teaching.cycles import mean_over_disjoint
-
-UNEQUAL = np.array([0, 0, 0, 1, 2, 2, 3])
 
 
 def make_view(
-    systems,  # dict: name -> matrix, or (left, right)
+    systems,  # dict: name -> matrix
     center=False,
     groups=None,  # dict: kind of axis -> groups
     counts=None,  # dict: name -> 1 where measured, 0 where missing
     population=None,  # dict: name -> size
-    noise=None,
     shared=False,
 ):
     "A view of systems, whose columns are of one kind if there is one, or they are shared."
     one = shared or len(systems) == 1
     spaces = {s: "features" if one else f"features of {s}" for s in systems}
-    groups, factors, axes = groups or {}, {}, {}
+    factors, axes, groups = {}, {}, groups or {}
     for s, x in systems.items():
-        left, right = x if isinstance(x, tuple) else (x, x)
-        known = (counts or {}).get(s)
-        if known is not None:
-            left, right = left * known, right * known
-            left = left if isinstance(x, tuple) else right
-        factors[s] = Factors(left, right, known, known, noise)
-        Q, R = right.shape[1], (population or {}).get(s)
-        axes[spaces[s]] = AxisInfo(Q, groups.get(spaces[s]), R)
-    inputs = AxisInfo(len(right), groups.get("inputs"))
+        known, R = (counts or {}).get(s), (population or {}).get(s)
+        x = x if known is None else x * known
+        factors[s] = Factors(x, x, known, known, None)
+        axes[spaces[s]] = AxisInfo(x.shape[1], None, R)
+    inputs = AxisInfo(len(x), groups.get("inputs"))
     return View(factors, spaces, {"inputs": inputs} | axes, center, {})
 
 
-def check(systems, words, variance=None, **options):
+def check(systems, words, **options):
     "Compare with the definition."
-    view, given, columns = make_view(systems, **options), {}, {}
-    for s, x in systems.items():
-        left, right = x if isinstance(x, tuple) else (x, x)
-        known = (options.get("counts") or {}).get(s, 1.0)
-        given[s] = tuple(np.where(known == 0, np.nan, y) for y in (right, left))
-        columns[s] = view.axes[view.spaces[s]].groups
-        if variance:
-            view.factors[s] = view.factors[s]._replace(noise=Known(variance[s]))
-    known = {name: options.get(name) for name in ("center", "population", "shared")}
-    known |= dict(rows=view.axes["inputs"].groups, columns=columns)
-    known["variance"] = {s: lambda _, v=v: v[:, 0] for s, v in (variance or {}).items()}
-    expected = [cycle_mean(given, word, **known) for word in words]
+    view = make_view(systems, **options)
+    expected = [cycle_mean(systems, word, **options) for word in words]
     values = word_means(view, tuple(map(tuple, words)), deviations=False).values
     np.testing.assert_allclose(values, expected, rtol=1e-10)
-
-
-class Known:
-    "Noise of a given variance."
-
-    def __init__(self, values):
-        self.values = values
-
-    def variance(self, x):
-        return self.values
 
 
 def two_systems(P=7, seed=0):
@@ -90,76 +62,6 @@ def test_words(center, shared):
         systems["b"] = normal((7, 4), 5)
     words = ["b", "ab", "bb", "aab", "abb"] + ([] if center else ["abab", "aabb"])
     check(systems, words, center=center, shared=shared)
-
-
-@pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
-def test_two_factors(center):
-    x, y = normal((6, 4), 1) + 0.2, normal((6, 4), 2) + 0.2
-    check({"a": (x, y)}, ["a", "aa", "aaa"], center=center)
-    check({"a": (x, y), "b": normal((6, 3), 3)}, ["ab", "aab"], center=center)
-
-
-@pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
-@pytest.mark.parametrize("two", [False, True], ids=["", "two factors"])
-def test_a_group_then_an_input_in_it(center, two):
-    "Groups of sizes 3, 1, 2, 1, ...: every group counts equally."
-    P = 10 if center else 8
-    rows = np.array([0, 0, 0, 1, 2, 2, 3, 4, 5, 5])[:P]
-    x, y = normal((P, 3), 1) + 0.3, normal((P, 3), 2) + 0.3
-    options = dict(groups={"inputs": rows}, center=center)
-    check({"a": (x, y) if two else x}, ["a", "aa", "aaa"], **options)
-    systems = {"a": (x, y) if two else x, "b": normal((P, 3), 4)}
-    check(systems, ["ab", "aab"], **options)
-
-
-@pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
-def test_groups_of_columns(center):
-    groups = {"features": np.array([0, 0, 1, 2, 2])}
-    check({"a": normal((6, 5), 1) + 0.3}, ["a", "aa"], groups=groups, center=center)
-    groups = {"features of b": np.array([0, 1, 1])}
-    check(two_systems(6), ["ab", "bb"], groups=groups, center=center)
-    both = {"inputs": np.array([0, 0, 1, 2, 2]), "features": np.array([0, 1, 1, 2])}
-    check({"a": normal((5, 4), 1)}, ["a"], groups=both, center=center)
-
-
-@pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
-def test_missing_entries(center):
-    systems, rng = two_systems(6, 2), np.random.default_rng(2)
-    counts = {s: 1.0 * (rng.random(x.shape) > 0.15) for s, x in systems.items()}
-    words = ["a", "aa", "ab"] + ([] if center else ["aab", "abab"])
-    check(systems, words, counts=counts, center=center)
-    halves = {"a": (systems["a"], systems["a"] + rng.random((6, 4)))}
-    check(halves, ["a", "aa"], counts=counts, center=center)
-    groups = {"inputs": np.array([0, 0, 1, 2, 2, 3])}
-    words = ["a"] if center else ["a", "aa", "ab", "aab"]
-    check(systems, words, counts=counts, center=center, groups=groups)
-    groups = {"features": np.array([0, 0, 1, 2])}
-    options = dict(counts=counts, center=center, groups=groups)
-    check({"a": systems["a"]}, ["a", "aa"], **options)
-
-
-@pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
-@pytest.mark.parametrize("R", [3, 9], ids=["all", "some"])
-def test_finite_populations(center, R):
-    "Columns drawn from a population may coincide."
-    x, y = normal((7, 3), 1) + 0.3, normal((7, 3), 2)
-    options, known = dict(center=center, population={"a": R}), 1.0 - np.eye(7, 3)
-    check({"a": x}, ["a", "aa", "aaa"], **options)
-    check({"a": (x, y)}, ["a", "aa", "aaa"], **options)
-    check({"a": x}, ["a", "aa"], groups={"inputs": UNEQUAL}, **options)
-    check({"a": x, "b": y[:, :2]}, ["ab", "aa", "aab"], **options)
-    check({"a": x}, ["a", "aa"], counts={"a": known}, **options)
-
-
-@pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
-def test_squares_without_their_noise(center):
-    systems = {"a": normal((7, 4), 1) + 0.3}
-    variance = {"a": np.tile(np.random.default_rng(3).random((7, 1)), 4)}
-    options = dict(center=center, variance=variance)
-    check(systems, ["a", "aa", "aaa"], **options)
-    check(systems, ["a", "aa", "aaa"], population={"a": 6}, **options)
-    known = 1.0 * (np.random.default_rng(4).random((7, 4)) > 0.1)
-    check(systems, ["a", "aa"], counts={"a": known}, population={"a": 6}, **options)
 
 
 # --- digits -------------------------------------------------------------------------------
@@ -201,72 +103,6 @@ def test_trivial_matrices():
 # --- without each unit --------------------------------------------------------------------
 
 
-def deletions(systems, words, counts=None, groups=None, **options):
-    "For each kind of axis, deviations by deleting each unit, and those that are claimed."
-    view = make_view(systems, counts=counts, groups=groups, **options)
-    whole = word_means(view, words)
-    for kind, axis in view.axes.items():
-        labels = np.arange(axis.size) if axis.groups is None else axis.groups
-        literal = []
-        for unit in range(axis.count):
-            keep, left = np.flatnonzero(labels != unit), dict(groups or {})
-            if kind in left:
-                left[kind] = np.unique(left[kind][keep], return_inverse=True)[1]
-            less, known = dict(systems), dict(counts or {})
-            for s in systems:
-                if kind in ("inputs", view.spaces[s]):
-                    for given in (less, known) if counts else (less,):
-                        given[s] = given[s].take(keep, 0 if kind == "inputs" else 1)
-            part = make_view(less, counts=known, groups=left, **options)
-            literal.append(word_means(part, words, deviations=False).values - whole.values)
-        yield kind, np.array(literal).T, whole.deviations[kind]
-
-
-@pytest.mark.parametrize("gaps", [False, True], ids=["", "gaps"])
-@pytest.mark.parametrize("grouped", ["", "groups", "columns"])
-def test_uncentred_deviations_are_deletions(grouped, gaps):
-    rng = np.random.default_rng(6)
-    systems = {"a": normal((13, 9), 6) + 0.3, "b": normal((13, 7), 7) + 0.3}
-    counts = {s: 1.0 * (rng.random(x.shape) > 0.1) for s, x in systems.items()}
-    rows, columns = np.array([0, 0, 1, 2, 2, 3, 4, 4, 4, 5, 6, 7, 8]), np.arange(9) // 2
-    groups = {"": {}, "groups": {"inputs": rows}, "columns": {"features of a": columns}}
-    words = (("a", "a"), ("a", "b"), ("a", "a", "b"))
-    options = dict(counts=counts if gaps else None, groups=groups[grouped])
-    for _, literal, claimed in deletions(systems, words, **options):
-        np.testing.assert_allclose(claimed, literal, rtol=1e-8, atol=1e-12)
-
-
-@pytest.mark.parametrize("option", ["", "groups", "gaps", "columns"])
-def test_centred_deviations_are_deletions_to_first_order(option):
-    "They agree up to the next order in one over the number of units."
-    rng = np.random.default_rng(3)
-    x = normal((60, 8), 3) @ normal((8, 40), 4) / 8 + 0.2 * normal((60, 40), 5) + 0.5
-    words = (
-        (("a",), ("a", "a")) if option in ("gaps", "columns") else (("a",) * 2, ("a",) * 3)
-    )
-    known = {
-        "groups": dict(groups={"inputs": np.repeat(np.arange(30), [1, 3] * 15)}),
-        "gaps": dict(counts={"a": 1.0 * (rng.random(x.shape) > 0.1)}),
-        "columns": dict(groups={"features": np.arange(40) // 2}),
-    }.get(option, {})
-    for kind, literal, claimed in deletions({"a": x}, words, center=True, **known):
-        spread = np.sqrt((literal**2).sum(1) / (claimed**2).sum(1))
-        np.testing.assert_allclose(spread, 1, atol=0.08)
-        for one, two in zip(literal, claimed):
-            assert np.corrcoef(one, two)[0, 1] > 0.995, kind
-
-
-def test_deviations_of_a_finite_population():
-    "Columns: exact at order two, where a unit that meets itself is counted once."
-    x, words = normal((9, 7), 8), (("a",), ("a", "a"), ("a", "a", "a"))
-    options = dict(population={"a": 12})
-    for kind, literal, claimed in deletions({"a": x}, words, **options):
-        n = 3 if kind == "inputs" else 1
-        np.testing.assert_allclose(claimed[:n], literal[:n], rtol=1e-8, atol=1e-13)
-        for one, two in zip(literal, claimed):
-            assert np.corrcoef(one, two)[0, 1] > 0.98, kind
-
-
 def test_units_that_a_word_does_not_visit():
     found = word_means(make_view(two_systems()), (("a", "a"), ("a", "b"), ("a", "b")))
     np.testing.assert_array_equal(found.deviations["features of b"][0], np.zeros(3))
@@ -293,35 +129,9 @@ def test_too_few_units():
 # --- expectations -------------------------------------------------------------------------
 
 
-def process():
-    return Discrete([[1.0, -1.0, 2.0], [0.5, 3.0, 1.0]], input_probs=[0.6, 0.4])
-
-
 def powers(phi, n_max=2, **options):
     words = tuple(("a",) * n for n in range(1, n_max + 1))
     return word_means(make_view({"a": phi}, **options), words, deviations=False).values
-
-
-def test_groups_are_unbiased():
-    "Both rows of a group share a draw, which is no draw from the other rows."
-    groups = np.array([0, 0, 1, 1, 1, 2, 3])
-    signs = np.array([1, -1, 1, 1, -1, 1, 1])[:, None]
-    known = dict(groups={"inputs": groups})
-    mean = process().expectation(lambda phi: powers(phi[groups] * signs, **known), 4, 2)
-    np.testing.assert_allclose(mean, process().moments(2), rtol=1e-10)
-    wrong = process().expectation(lambda phi: powers(phi[groups] * signs), 4, 2)
-    assert abs(wrong[1] / process().moments(2)[1] - 1) > 0.1  # negative control
-
-
-@pytest.mark.parametrize("gaps", [False, True], ids=["", "gaps"])
-def test_centring_is_unbiased(gaps):
-    table, chances = process().table, process().input_probs
-    truth = Discrete(table - chances @ table, input_probs=chances).moments(2)
-    seen = np.ones((5, 2))
-    seen[0, 1] = 0
-    known = dict(counts={"a": seen} if gaps else None, center=True)
-    mean = process().expectation(lambda phi: powers(phi, **known), 5, 2)
-    np.testing.assert_allclose(mean, truth, rtol=1e-9)
 
 
 @pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
@@ -333,19 +143,6 @@ def test_finite_populations_are_unbiased(center):
     known = dict(center=center, population={"a": 5})
     mean = np.mean([powers(table[:, list(s)], 3, **known) for s in subsets], axis=0)
     np.testing.assert_allclose(mean, whole, rtol=1e-10)
-
-
-@pytest.mark.parametrize("R", [None, 3, 7], ids=["infinite", "all", "some"])
-def test_squares_are_unbiased(R):
-    "Over all outcomes of two coins for each entry."
-    chances, noise = np.random.default_rng(9).random((2, 3)), Noise("binomial", 2)
-    options = dict(population={"a": R})
-    mean = np.zeros(2)
-    for heads in itertools.product(range(3), repeat=6):
-        x = np.array(heads, dtype=float).reshape(2, 3)
-        weight = np.prod((1 + (x == 1)) * chances**x * (1 - chances) ** (2 - x))
-        mean += weight * powers(x, noise=noise, **options)
-    np.testing.assert_allclose(mean, powers(2 * chances, **options), rtol=1e-12)
 
 
 # --- invariances and sizes ----------------------------------------------------------------

@@ -1,7 +1,6 @@
 """The calls: every kind of array, exact expectations, the estimators of the paper."""
 
 import itertools
-import logging
 import math
 from fractions import Fraction
 from functools import partial
@@ -130,25 +129,6 @@ def test_seeds_and_threads():
         np.testing.assert_array_equal(again.values, one.values)
         assert estimate(x, n_max, random_state=generator).values[-1] != one.values[-1]
     assert estimate(PHI, 6, random_state=None).values[-1] != one.values[-1]
-
-
-def test_progress_is_logged(caplog, monkeypatch):
-    "Where there is no terminal: lines that say how long it takes."
-    slow = lambda *args, **options: __import__("time").sleep(0.05) or run(*args, **options)
-    from spectral_moments.engine import average
-
-    run = average.draw_view
-    monkeypatch.setattr(average, "draw_view", slow)
-    from spectral_moments import checks
-
-    lines = checks.progress_lines
-    monkeypatch.setattr(checks, "progress_lines", lambda n, unit, s: lines(n, unit, 0.1))
-    with caplog.at_level(logging.INFO, logger="spectral_moments"):
-        estimate(PHI, 5, center=False, n_permutations=10, progress=True)
-    assert any("to go" in message for message in caplog.messages)
-    caplog.clear()
-    estimate(PHI, 2)
-    assert not caplog.messages
 
 
 # --- exact expectations -------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Feature learning: images by hash, networks, what is measured, and the stored study."""
 
-import gzip
 from itertools import combinations
 
 import feature_learning
@@ -10,13 +9,10 @@ import torch
 from common import RESULTS, Part, Run
 from conftest import normal
 from feature_learning import (
-    FASHION,
-    SCALINGS,
     Networks,
     draw_split,
     first_moment_powers,
     follow,
-    load_fashion_mnist,
     plain_ratio,
     rms_normalized,
     train,
@@ -42,36 +38,6 @@ def threads():
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
-
-
-def test_fashion_is_checked_by_hash(tmp_path):
-    with pytest.raises(FileNotFoundError, match="apt-get install dataset-fashion-mnist"):
-        load_fashion_mnist(tmp_path)
-    for name in FASHION:
-        (tmp_path / name).write_bytes(gzip.compress(bytes(99)))
-    with pytest.raises(ValueError, match="train-images.* has another hash"):
-        load_fashion_mnist(tmp_path)
-
-
-@pytest.mark.parametrize("name", SCALINGS)
-def test_start_of_a_network(name):
-    scaling, N = SCALINGS[name], 400
-    networks = Networks(100, N, seeds=[0, 1], scaling=name)
-    sizes = [float(w.detach().std()) for w in (networks.first, networks.second)]
-    np.testing.assert_allclose(sizes, [N ** (-scaling.first / 2), N**-0.5], rtol=0.05)
-    x = torch.eye(100)[:5]
-    phi = networks.features(x)
-    assert float((phi.detach() ** 2).mean()) == pytest.approx(0.5, rel=0.1)
-    outputs = (phi @ networks.second).detach() * N**-scaling.multiplier
-    np.testing.assert_allclose(networks(x).detach(), outputs)
-
-
-def test_company_does_not_matter(digits):
-    splits = [draw_split(*digits, 150, 50, seed) for seed in range(3)]
-    together = follow(Networks(64, 20, seeds=[0, 1, 2]), splits, 2)
-    (alone,) = follow(Networks(64, 20, seeds=[1]), [splits[1]], 2)
-    for name in ("naive", "ours", "ratio", "loss", "accuracy"):
-        np.testing.assert_allclose(together[1][name], alone[name], rtol=1e-4)
 
 
 def test_follow_measures_what_it_says(split):
