@@ -1,15 +1,11 @@
 """Validation of arguments: each is used as it is meant, or refused by name."""
 
-import contextlib
 import difflib
 import logging
 import operator
 import os
-import sys
 import threading
 import time
-import warnings
-from types import SimpleNamespace
 
 import numpy as np
 
@@ -156,19 +152,15 @@ def check_labels(labels, size: int, name: str) -> np.ndarray | None:
 def check_population(population, measured: int) -> int | None:
     """Return how many features there are in all, of which `measured` are here; None:
     infinitely many; "all": those that are here."""
-    if isinstance(population, (tuple, list)) and len(population) == 2:
-        inputs, population = population
-        if inputs is not None:
-            problem = """population is the number of features in all; inputs are always a
-                sample. For these inputs and no others: sm.kong_valiant(phi, n_max,
-                sampled="columns")"""
-            raise ArgumentError("population", problem)
-        message = "population=(None, R) is now population=R, the number of features in all"
-        warnings.warn(message, DeprecationWarning, stacklevel=3)
     if population is None:
         return None
     if isinstance(population, str) and population == "all":
         return measured
+    if isinstance(population, (tuple, list)):
+        problem = """population is one number, that of all features; inputs are always a
+            sample. For these inputs and no others: sm.kong_valiant(phi, n_max,
+            sampled="columns")"""
+        raise ArgumentError("population", problem)
     size = check_count(population, "population")
     if size < measured:
         problem = f"""population = {size} is less than the {measured} features measured;
@@ -182,45 +174,31 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
-@contextlib.contextmanager
-def progress_lines(total: int | None, unit: str, seconds: float):
-    "Log every few seconds what is done and how long the rest will take."
-    started, finished = time.monotonic(), threading.Event()
-    bar = SimpleNamespace(total=total, done=0)
+class ProgressLines:
+    "Log every few seconds what is done and how long the rest will take: a context."
 
-    def update(number=1):
-        bar.done += number
+    def __init__(self, seconds: float):  # between two lines
+        self.seconds, self.total, self.done = seconds, None, 0
+        self.started, self.finished = time.monotonic(), threading.Event()
+        self.thread = threading.Thread(target=self._log, daemon=True)
 
-    def log():
-        while not finished.wait(seconds):
-            passed = time.monotonic() - started
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *error):
+        self.finished.set()
+        self.thread.join()
+
+    def update(self, number=1):
+        "Count what is done, of `total`."
+        self.done += number
+
+    def _log(self):
+        while not self.finished.wait(self.seconds):
+            passed = time.monotonic() - self.started
             line = f"running for {passed:.0f} s"
-            if bar.done:
-                line += f": {bar.done} {unit}s"
-            if bar.done and bar.total:
-                rest = passed * max(bar.total / bar.done - 1, 0)
-                line += f" of {bar.total}, about {rest:.0f} s to go"
+            if self.done and self.total:
+                rest = passed * max(self.total / self.done - 1, 0)
+                line += f": {self.done} of {self.total}, about {rest:.0f} s to go"
             logging.getLogger("spectral_moments").warning(line)
-
-    bar.update = update
-    thread = threading.Thread(target=log, daemon=True)
-    thread.start()
-    try:
-        yield bar
-    finally:
-        finished.set()
-        thread.join()
-
-
-def progress_bar(progress: bool, total: int | None, unit: str = "draw"):
-    """Return a context whose `update(number)` counts what is done, of `total`: a tqdm bar,
-    or lines of the log where there is no terminal; without `progress` every 15 seconds."""
-    terminal = sys.stderr is not None and sys.stderr.isatty()
-    if not progress or not (terminal or "ipykernel" in sys.modules):
-        return progress_lines(total, unit, 5.0 if progress else 15.0)
-    try:
-        from tqdm.auto import tqdm
-    except ImportError:
-        remedy = "progress=True needs tqdm; pip install 'spectral_moments[progress]'"
-        raise ImportError(remedy) from None
-    return tqdm(total=total, unit=unit)

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .checks import check_count, check_flag, check_n_jobs, check_order
-from .checks import check_random_state, progress_bar
+from .checks import ProgressLines, check_random_state
 from .engine.data import Data, Recording, open_data
 from .engine.methods import run_plan
 from .results import Estimate, make_estimate, power_words
@@ -37,7 +37,7 @@ def estimate(
     stderr: bool = True,  # whether to compute standard errors
     random_state: int | np.random.Generator | None = 0,  # for what is drawn
     n_jobs: int = None,  # number of threads of `increasing`, None for all cores
-    progress: bool = False,  # show a progress bar
+    progress: bool = False,  # log every second how long it takes, not every 15
 ) -> Estimate:
     """Estimate the spectral moments of the operator behind a matrix, with errors.
 
@@ -89,7 +89,7 @@ def estimate_words(
     if sample is not None:
         sample = check_count(sample, "sample", least=16)
     words = tuple(map(tuple, words))
-    with progress_bar(progress, None, "view") as bar:
+    with ProgressLines(1.0 if progress else 15.0) as bar:
         moments = run_plan(
             data,
             words,

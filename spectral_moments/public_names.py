@@ -39,7 +39,7 @@ REMOVED = {  # 0.3 -> what to do instead
     "recover_eigenvalues": "use sm.feasible; the paper's recovery is in its chapter",
     "renyi_dimension": "use sm.estimate(phi, n).dimension(n)",
     "effective_dimension": "use sm.spectral_function(phi, ('ridge', value))",
-    "plot_dimensions": "use sm.compare({name: phi, ...}).plot()",
+    "plot_dimensions": "plot the quantities of sm.compare({name: phi, ...})",
     "local_dimension LocalDimension": "select the rows and use sm.estimate",
     "by Classes": "use sm.compare({label: phi[labels == label], ...})",
     "cvpca": "use sm.power_law for the decay of the eigenvalues",

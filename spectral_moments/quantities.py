@@ -151,11 +151,12 @@ def format_quantity(self, how: str = "") -> str:
     if not math.isfinite(self.error):
         unknown = "no standard error" if math.isnan(self.error) else "error unknown"
         return "undetermined" if math.isnan(value) else f"{value:.4g} ({unknown})"
-    size, style = low / 20 if math.isnan(error) else error, ".4g"
+    determined = error < value or self.scale.power > 0  # a reciprocal may be near zero
+    size, style = error if determined else low / 20, ".4g"
     if 1e-5 < size < 1e5:
         style = f".{max(1 - math.floor(math.log10(size)), 0)}f"
     text = f"{value:{style}} {plus_minus()} {error:{style}}"
-    text = "undetermined" if math.isnan(value) else text
+    text = text if determined else "undetermined"
     if math.isnan(low):
         return text
     ends = "or more" if math.isinf(high) else f"to {high:{style}}"

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SCHEMA', 'SINGLE_TRIAL', 'FEW_FEATURES', 'power_words', 'derive', 'finite_units', 'dimension', 'describe_data',
-           'describe_settings', 'methods_sentence', 'moment_intervals', 'pick_word', 'plot_moments', 'Estimate',
-           'make_estimate', 'from_moments', 'new_axes', 'rank_axes', 'holm', 'Comparison', 'compare', 'compare_pair']
+           'describe_settings', 'methods_sentence', 'moment_intervals', 'pick_word', 'Estimate', 'make_estimate',
+           'from_moments', 'new_axes', 'rank_axes', 'holm', 'Comparison', 'compare', 'compare_pair']
 
 # %% ../nbs/inside_results.ipynb #cfe53f82
 import itertools
@@ -88,9 +88,10 @@ def dimension(
         raise ArgumentError("order", problem)
     first, last = (self.words.index((system,) * n) for n in (1, order))
     name = "participation ratio" if order == 2 else f"order {order}"
+    single = self.settings and self.shapes[system][0] == 1
+    noisy = single and not self.settings.get("noise")
     known = dict(name=f"Dimension ({name})", notes=list(self.scaled.notes))
-    if self.settings and self.shapes[system][0] == 1 and not self.settings.get("noise"):
-        known["remark"] = SINGLE_TRIAL
+    known["remark"] = describe_data(self) + f"\n{SINGLE_TRIAL}" * bool(noisy)
     value, error = self.scaled.values[first], self.scaled.stderr[first]
     if not value > 0 or value <= 2 * error:
         return Quantity(math.nan, **known)
@@ -178,23 +179,6 @@ def pick_word(self, word):
             return self.derive(lambda m, k=k: m[k], **known)
     raise KeyError(word)
 
-
-def plot_moments(
-    self,
-    ax=None,  # matplotlib axes; None makes new ones
-    *,
-    shift: float = 0.0,  # moves the points to the right, to separate several estimates
-    **style,  # properties of the line, for instance label and color
-):  # the axes
-    "Plot the moments that are positive, with 95% intervals."
-    ax, positive = new_axes() if ax is None else ax, self.values > 0
-    bars = np.nan_to_num(abs(np.array(self.interval()) - self.values))[:, positive]
-    x, y = self.orders[positive] + shift, self.values[positive]
-    ax.errorbar(x, y, bars, **{"marker": "o", **style})
-    ax.set(xlabel="order $n$", ylabel="$m(n)$", yscale="log")
-    ax.xaxis.get_major_locator().set_params(integer=True, min_n_ticks=1)
-    return ax
-
 # %% ../nbs/inside_results.ipynb #fd45bfb5
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(ResultTable):
@@ -210,8 +194,7 @@ class Estimate(ResultTable):
     call: str = field(default_factory=lambda: uuid.uuid4().hex)  # pairs replicates
     in_range: "Estimate" = None  # of matrices divided by powers of two; None: itself
     derive, dimension, interval = derive, dimension, moment_intervals
-    sentence, summary, plot = methods_sentence, describe_settings, plot_moments
-    __getitem__ = pick_word
+    sentence, summary, __getitem__ = methods_sentence, describe_settings, pick_word
     scaled = property(lambda self: self.in_range or self, doc="In the range of doubles.")
     center = property(lambda self: bool(self.settings.get("center")), doc="Mean removed?")
     orders = property(lambda self: np.array([*map(len, self.words)]), doc="Of each word.")
@@ -238,10 +221,14 @@ class Estimate(ResultTable):
     def usable(self):
         "Which words are certain, as all shorter words of the same systems; booleans."
         certain = np.zeros(len(self.words), dtype=bool)
+        if not self.replicates:
+            return certain
+        share = errors.largest_share(self.replicates)
         for systems in {frozenset(word) for word in self.words}:
             same = [k for k, word in enumerate(self.words) if frozenset(word) == systems]
             same.sort(key=lambda k: len(self.words[k]))
-            certain[same] = errors.usable(self.values[same], self.stderr[same])
+            known = self.values[same], self.stderr[same], share[same]
+            certain[same] = errors.usable(*known)
         return certain
 
     def expected_stderr(
@@ -258,9 +245,8 @@ def _title(self):
     if len(self.shapes) > 1 or len(self.values) < 2:
         return describe_data(self)
     found = self.dimension()
-    new = [note for note in found.notes if note not in self.notes]
-    lines = [describe_data(self), f"{found.name}: {found}", found.remark, *new]
-    return "\n".join(filter(None, lines))
+    new = [f"- {note}" for note in found.notes if note not in self.notes]
+    return "\n".join([f"{found.name}: {found}", *new, found.remark])
 
 
 def _records(self):
@@ -419,17 +405,6 @@ class Comparison(ResultTable):
             numbers = f"{x['difference']:.4g}", interval, f"{x['ratio']:.3g}", ratio
             names = f"{x['second']} - {x['first']}", x["of"]
             yield *names, *numbers, f"{x['p']:.2g}", f"{x['p_holm']:.2g}"
-
-    def plot(self, ax=None):  # matplotlib axes; None makes new ones
-        "Plot all quantities with 95% intervals; return the axes."
-        ax = new_axes() if ax is None else ax
-        for i, (label, found) in enumerate(self.quantities.items()):
-            y, ends = [q.value for q in found], [q.interval() for q in found]
-            bars = np.nan_to_num(abs(np.transpose(ends) - y), posinf=0)
-            ax.errorbar(np.arange(1, len(y) + 1) + 0.08 * i, y, bars, fmt="o", label=label)
-        ax.set(xticks=range(1, len(y) + 1), xticklabels=[q.name for q in found])
-        ax.legend()
-        return ax
 
 # %% ../nbs/inside_results.ipynb #edccf133
 def compare(

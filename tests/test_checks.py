@@ -2,7 +2,6 @@
 
 import logging
 import pickle
-import sys
 import threading
 import time
 
@@ -91,10 +90,9 @@ def test_population():
     assert checks.check_population(None, 20) is None
     assert checks.check_population("all", 20) == 20
     assert checks.check_population(np.int64(64), 20) == 64
-    with pytest.warns(DeprecationWarning, match=r"population=R, the number of features"):
-        assert checks.check_population((None, 64), 20) == 64
-    error = refusal(checks.check_population, (100, 64), 20)
-    assert 'sm.kong_valiant(phi, n_max, sampled="columns")' in str(error)
+    for pair in ((100, 64), (None, 64)):
+        error = refusal(checks.check_population, pair, 20)
+        assert 'sm.kong_valiant(phi, n_max, sampled="columns")' in str(error)
     assert "less than the 20 features" in str(refusal(checks.check_population, 19, 20))
     for wrong in ("many", 64.0, {}, (1, 2, 3), True, np.nan):
         assert refusal(checks.check_population, wrong, 20).argument == "population"
@@ -109,25 +107,22 @@ def test_options():
     assert str(error).endswith("'xyz'; use center, groups, population")
 
 
-def test_progress_tells_how_long(caplog, monkeypatch):
+def test_progress_tells_how_long(caplog):
     before = threading.active_count()
-    with checks.progress_lines(40, "draw", 0.02) as lines:
+    with checks.ProgressLines(0.02) as lines:
         time.sleep(0.05)
+        lines.total = 40
         lines.update()
         lines.update(9)
         time.sleep(0.1)
     assert threading.active_count() == before
     first, last = caplog.messages[0], caplog.messages[-1]
     assert first == "running for 0 s" and caplog.records[0].levelno == logging.WARNING
-    assert last.startswith("running for 0 s: 10 draws of 40, about") and "to go" in last
+    assert last.startswith("running for 0 s: 10 of 40, about") and "to go" in last
     caplog.clear()
-    with checks.progress_bar(False, 40) as bar:  # nothing is said of what is quick
-        bar.update(40)
+    with checks.ProgressLines(15.0) as lines:  # nothing is said of what is quick
+        lines.update(40)
     assert caplog.messages == []
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
-    with pytest.raises(ImportError, match=r"spectral_moments\[progress\]"):
-        checks.progress_bar(True, 40)
 
 
 def test_texts(capsys):

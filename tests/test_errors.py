@@ -20,6 +20,7 @@ from spectral_moments.errors import (
     evaluate,
     influence,
     jackknife,
+    largest_share,
     moment_intervals,
     normal_replicates,
     quantiles,
@@ -145,6 +146,19 @@ def test_usable():
     assert usable([1, 1, 1], [0.1, 0.4, 0.1]).tolist() == [True, False, False]
     assert usable([1, -1], [0.1, 0.1]).tolist() == [True, False]
     assert usable([1], [np.nan]).tolist() == [False]
+    assert usable([1, 1], [0.1, 0.1], np.array([0.2, 0.6])).tolist() == [True, False]
+
+
+def test_largest_share():
+    deviations = np.zeros((2, 10))
+    deviations[0, 3], deviations[1] = 3.0, np.arange(10)
+    sources = {"inputs": Replicates(deviations), "features": Replicates(0 * deviations)}
+    one = (deviations[1] - 4.5) ** 2
+    expected = [0.9, one.max() / one.sum()]  # a single deviation is centred as well
+    np.testing.assert_allclose(largest_share(sources), expected, rtol=1e-12)
+    sources["draws"] = normal_replicates(np.diag([1e6, 1e6]))  # no unit of a sample
+    assert (largest_share(sources) < 1e-3).all()
+    assert largest_share({"given": normal_replicates(np.eye(2))}).tolist() == [0, 0]
 
 
 def test_effective_units():

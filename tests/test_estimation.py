@@ -300,3 +300,14 @@ def test_gradients_of_all_cycles():
         slope = (ends[0] - ends[1]) / 2e-5
         assert gradient[2, 3].item() == pytest.approx(slope, rel=1e-5, abs=1e-9)
     assert not isinstance(estimate(x, 2).values, torch.Tensor)
+
+
+def test_what_is_advised_can_be_done():
+    "The dimension needs order 2; no smaller order gives it."
+    x = normal((30, 20), 7)
+    with pytest.raises(ValueError, match=r"needs 4 inputs \(or center=False\); there are 3$"):
+        sm.participation_ratio(x[:3])
+    assert sm.participation_ratio(x[:3], center=False) is not None
+    with pytest.raises(ValueError, match="needs 6 inputs .* use a smaller n_max"):
+        estimate(x[:5], 3)
+    assert len(estimate(x[:5], 2).values) == 2

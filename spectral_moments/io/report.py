@@ -134,7 +134,7 @@ def caveats(estimates: dict) -> list[str]:
     found = []
     for name, est in estimates.items():
         dimension = est.dimension()
-        remark = [dimension.remark] if dimension.remark else []
+        remark = dimension.remark.splitlines()[1:]  # without what was measured
         for note in dict.fromkeys([*est.notes, *dimension.notes, *remark]):
             found.append(f"{name}: {note}" if len(estimates) > 1 else note)
     return found
