@@ -17,14 +17,14 @@ from .checks import ArgumentError, check_count, check_options
 from .engine.arrays import check_trials
 from .errors import Replicates
 from .estimation import estimate
-from .results import Estimate, Quantity, ResultTable, holm
+from .results import Estimate, Quantity, ResultTable
 from .similarity import make_alignment
 from .spectrum.feasible import ESTIMATE_OPTIONS
 
 # %% ../nbs/inside_noise.ipynb #39s00006
 def _fano(variance, mean, name):
     "Return the sum of variances over that of means (inputs,), with its jackknife error."
-    with np.errstate(all="ignore"):  # a feature without counts has no factor
+    with np.errstate(all="ignore"):  # there may be no counts
         factor = variance.sum() / mean.sum()
         without = (variance.sum() - variance) / (mean.sum() - mean)
     source = Replicates(without - factor)
@@ -35,25 +35,14 @@ def _fano(variance, mean, name):
 class NoiseCheck(ResultTable):
     "How well the noise of counts follows the Poisson law."
 
-    n_trials: int
     rates: np.ndarray  # mean count of each feature
-    features: list  # variance over mean of each feature, a `Quantity`
+    factors: np.ndarray  # variance over mean of each feature; NaN: no counts
     single: Quantity  # the same of all features together
     summed: Quantity  # variance over mean of the sum of features; NaN: nothing to sum
 
     @property
-    def odd(self) -> np.ndarray:
-        "Numbers of features whose factor is not one, at 5% for all features at once."
-        p = [q.p_value(1.0) for q in self.features]
-        if self.n_trials == 1:  # the signal varies as well
-            p = [1.0 if q.value > 1 else p for q, p in zip(self.features, p)]
-        return np.flatnonzero(holm(p) < 0.05)
-
-    @property
     def holds(self) -> bool | None:
         "Whether the data agree with the law; None: they cannot decide."
-        if self.n_trials == 1:
-            return False if len(self.odd) else None
         p = [q.p_value(1.0) for q in (self.single, self.summed)]
         if min(p) <= 0.025:  # false for NaN
             return False
@@ -61,49 +50,52 @@ class NoiseCheck(ResultTable):
 
     def records(self):
         "Return one row for each feature: mean count, and variance over mean."
-        rows = zip(self.rates.tolist(), self.features)
-        return [dict(rate=rate, factor=q.value, stderr=q.stderr) for rate, q in rows]
+        rows = zip(self.rates.tolist(), self.factors.tolist())
+        return [dict(rate=rate, factor=factor) for rate, factor in rows]
 
     def __str__(self):
-        share = f"{len(self.odd)} of {len(self.features)} features"
         verdict = {
-            True: "the data agree with the law",
-            False: f"the law does not hold ({share} differ, or counts are correlated)",
-            None: "one trial, or too few counts, cannot decide: pass two trials",
+            True: "The data agree with the Poisson law.",
+            False: "The Poisson law does not hold: do not pass noise='poisson'.",
+            None: "There are too few counts to decide.",
         }[self.holds]
-        bound = "1 or more, with the signal" if self.n_trials == 1 else "1 if it holds"
-        title = f"Poisson noise, {self.n_trials} trial(s): variance over mean, {bound}"
-        factors = [self.single] if self.n_trials == 1 else [self.single, self.summed]
-        return "\n".join([title, *map(str, factors), f"- {verdict}"])
+        title = "Variance between repeats over the mean (1 for independent Poisson noise)"
+        return "\n".join([title, str(self.single), str(self.summed), f"- {verdict}"])
 
 # %% ../nbs/inside_noise.ipynb #39s00007
+def _two_trials(trials):
+    "Return repeats (T, P, Q) as an array; refuse a single one."
+    x = check_trials(trials, name="trials", missing=None)
+    if len(x) < 2:
+        problem = "a single trial cannot separate noise from signal; pass two or more"
+        raise ArgumentError("trials", problem)
+    return x
+
+
 def _moments_of_counts(x):
     "Return variance and mean of counts (T, P, Q), both (P, Q); 0 where unknown."
     known, counts = ~np.isnan(x), np.nan_to_num(x)
-    axis = 0 if len(x) > 1 else 1  # between trials, or between inputs
-    number = known.sum(axis=axis)
-    mean = counts.sum(axis=axis) / np.maximum(number, 1)
-    squares = known * (counts - mean) ** 2 * (number > 1) / np.maximum(number - 1, 1)
-    if axis:
-        return number * squares[0], counts[0]
-    return squares.sum(axis=0), mean * (number > 1)
+    number = known.sum(axis=0)
+    mean = counts.sum(axis=0) / np.maximum(number, 1)
+    squares = (known * (counts - mean) ** 2).sum(axis=0)
+    enough = number > 1
+    return enough * squares / np.maximum(number - 1, 1), enough * mean
 
 
 def noise_check(trials: ArrayLike) -> NoiseCheck:  # counts (T, P, Q), NaN where missing
     "Test whether noise is Poisson and independent: print(noise_check(trials))."
-    x = check_trials(trials, name="trials", missing=None)
+    x = _two_trials(trials)
     counts = x[~np.isnan(x)]
     if counts.min() < 0 or (counts % 1).any():
         raise ArgumentError("trials", "trials must be counts, whole and not negative")
     variance, mean = _moments_of_counts(x)
-    each = [_fano(*two, "feature") for two in zip(variance.T, mean.T)]
+    with np.errstate(invalid="ignore"):  # a feature without counts
+        factors = variance.sum(axis=0) / mean.sum(axis=0)
     single = _fano(variance.sum(axis=1), mean.sum(axis=1), "single features")
     observed = ~np.isnan(x).any(axis=0)  # in all trials of an input
     total = np.where(observed, x, 0.0).sum(axis=2, keepdims=True)
     both = (y[:, 0] for y in _moments_of_counts(total))
-    return NoiseCheck(
-        len(x), mean.mean(axis=0), each, single, _fano(*both, "sum of features")
-    )
+    return NoiseCheck(mean.mean(axis=0), factors, single, _fano(*both, "sum of features"))
 
 # %% ../nbs/inside_noise.ipynb #39s00012
 def _contrasts(trials):
@@ -146,12 +138,8 @@ def noise_moments(
 ) -> NoiseMoments:
     "Estimate moments of the noise between trials, and its alignment with the signal."
     check_options("noise_moments", options, ESTIMATE_OPTIONS)
-    x = check_trials(trials, name="trials", missing=None)
+    x = _two_trials(trials)
     check_count(n_max, "n_max", least=2)
-    if len(x) < 2:
-        raise ArgumentError(
-            "trials", "one trial cannot separate noise from signal; pass two"
-        )
     labels = np.arange(x.shape[1]) if groups is None else np.asarray(groups)
 
     def moments(rows, order):  # several rows for each input are a group

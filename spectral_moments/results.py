@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['SCHEMA', 'SINGLE_TRIAL', 'FEW_FEATURES', 'power_words', 'derive', 'finite_units', 'dimension', 'describe_data',
-           'describe_settings', 'methods_sentence', 'moment_intervals', 'pick_word', 'Estimate', 'make_estimate',
-           'from_moments', 'new_axes', 'rank_axes', 'holm', 'Comparison', 'compare', 'compare_pair']
+           'describe_settings', 'methods_sentence', 'moment_intervals', 'pick_word', 'plot_moments', 'Estimate',
+           'make_estimate', 'from_moments', 'new_axes', 'rank_axes', 'holm', 'Comparison', 'compare', 'compare_pair']
 
 # %% ../nbs/inside_results.ipynb #cfe53f82
 import itertools
@@ -179,6 +179,16 @@ def pick_word(self, word):
             return self.derive(lambda m, k=k: m[k], **known)
     raise KeyError(word)
 
+
+def plot_moments(self, ax=None, **style):  # matplotlib axes, None: new; e.g. label=
+    "Plot the moments that are positive, with 95% intervals; return the axes."
+    ax, positive = new_axes() if ax is None else ax, self.values > 0
+    bars = np.nan_to_num(abs(np.array(self.interval()) - self.values))[:, positive]
+    x, y = self.orders[positive], self.values[positive]
+    ax.errorbar(x, y, bars, **{"marker": "o", **style})
+    ax.set(xlabel="order $n$", ylabel="$m(n)$", yscale="log", xticks=x)
+    return ax
+
 # %% ../nbs/inside_results.ipynb #fd45bfb5
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(ResultTable):
@@ -194,7 +204,8 @@ class Estimate(ResultTable):
     call: str = field(default_factory=lambda: uuid.uuid4().hex)  # pairs replicates
     in_range: "Estimate" = None  # of matrices divided by powers of two; None: itself
     derive, dimension, interval = derive, dimension, moment_intervals
-    sentence, summary, __getitem__ = methods_sentence, describe_settings, pick_word
+    sentence, summary, plot = methods_sentence, describe_settings, plot_moments
+    __getitem__ = pick_word
     scaled = property(lambda self: self.in_range or self, doc="In the range of doubles.")
     center = property(lambda self: bool(self.settings.get("center")), doc="Mean removed?")
     orders = property(lambda self: np.array([*map(len, self.words)]), doc="Of each word.")

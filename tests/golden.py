@@ -120,7 +120,7 @@ CALLS = {
     "compare": lambda: sm.compare({**AB, "c": SMALL}),
     "rankme": lambda: sm.spectral_function(made(60, 50, noise=1.0), "rankme"),
     "power law": lambda: sm.power_law(E(sm.PowerLaw(1.0).sample(90, 80, 1), 4)),
-    "noise check": lambda: noise_check(COUNTS),
+    "noise check": lambda: noise_check(np.stack([COUNTS, COUNTS[::-1]])),
     "estimators": lambda: {
         "naive": sm.naive(X, 4),
         "rows": sm.kong_valiant(X, 4),

@@ -305,7 +305,8 @@ def test_gradients_of_all_cycles():
 def test_what_is_advised_can_be_done():
     "The dimension needs order 2; no smaller order gives it."
     x = normal((30, 20), 7)
-    with pytest.raises(ValueError, match=r"needs 4 inputs \(or center=False\); there are 3$"):
+    needed = r"needs 4 inputs \(or center=False\); there are 3$"
+    with pytest.raises(ValueError, match=needed):
         sm.participation_ratio(x[:3])
     assert sm.participation_ratio(x[:3], center=False) is not None
     with pytest.raises(ValueError, match="needs 6 inputs .* use a smaller n_max"):

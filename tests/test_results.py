@@ -469,6 +469,13 @@ def test_paired_inputs():
         sm.compare({"a": EST, "b": OTHER}, paired="features")
 
 
+def test_plot():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    ax = EST.plot(label="a")
+    assert ax.get_yscale() == "log" and [*ax.get_xticks()] == [1, 2, 3]
+    plt.close("all")
+
+
 def test_coverage_of_differences():
     "Of two dimensions, 10 and 16, from small matrices."
     inside = []
