@@ -180,12 +180,18 @@ def pick_word(self, word):
     raise KeyError(word)
 
 
-def plot_moments(self, ax=None, **style):  # matplotlib axes, None: new; e.g. label=
-    "Plot the moments that are positive, with 95% intervals; return the axes."
+def plot_moments(
+    self,
+    ax=None,  # matplotlib axes; None makes new ones
+    *,
+    shift: float = 0.0,  # moves the points to the right, to separate several estimates
+    **style,  # properties of the line, for instance label and color
+):  # the axes
+    "Plot the moments that are positive, with 95% intervals."
     ax, positive = new_axes() if ax is None else ax, self.values > 0
     bars = np.nan_to_num(abs(np.array(self.interval()) - self.values))[:, positive]
     x, y = self.orders[positive], self.values[positive]
-    ax.errorbar(x, y, bars, **{"marker": "o", **style})
+    ax.errorbar(x + shift, y, bars, **{"marker": "o", **style})
     ax.set(xlabel="order $n$", ylabel="$m(n)$", yscale="log", xticks=x)
     return ax
 
