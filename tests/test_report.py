@@ -50,7 +50,6 @@ def test_one_recording(tmp_path):
     assert all(f"{x:.4g}" in text for x in (*est.values, *est.stderr))
     (link,) = re.findall('href="data:application/json,(.*?)"', page)
     assert json.loads(unquote(link)) == {"A & B": json.loads(json.dumps(est.to_dict()))}
-    assert page == make(tmp_path, phi, **options), "it repeats"
     assert len(page) < 1e6 and page.count("<svg") >= 4  # one file, without script
     assert not re.search(r"<script|<img|<link|@import|url\(http|\son\w+=", page)
     assert "default-src 'none'" in page and "currentColor" in page
@@ -85,10 +84,8 @@ GIVEN = {  # what is given, its options, and parts that may be left out
     "one trial": (recording()[0], {}, 0),
     "movies with gaps": (movies(), dict(groups=np.arange(120) // 3), 1),
     "unequal repeats": (UNEQUAL, dict(trials=True), 1),
-    "two orders": (recording(), dict(n_max=2, trials=True), 1),
     "layer": (recording()[0], dict(population="all"), 1),
     "counts": (np.random.default_rng(1).poisson(2, (40, 50)), dict(noise="poisson"), 9),
-    "noise": (normal((2, 30, 20)), dict(trials=True), 9),
     "constant": (np.ones((9, 9)), {}, 9),
     "tiny": (normal((4, 4)), dict(n_max=2), 9),
     "an estimate": (sm.from_moments([1, 0.1, 0.02]), {}, 9),
