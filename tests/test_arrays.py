@@ -101,10 +101,8 @@ def test_what_is_masked_becomes_nan(dtype):
     np.testing.assert_array_equal(arrays.check_matrix(np.ma.ones((2, 2))), np.ones((2, 2)))
 
 
-@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
-def test_frames_by_columns(kind):
-    library = pytest.importorskip(kind)
-    make = library.DataFrame if kind == "polars" else library.table
+def test_tables_by_columns():
+    make = pytest.importorskip("pyarrow").table
     columns = {"a": [0.5, 1.0, None], "b": [1, None, 3]}
     expected = [[0.5, 1], [1, np.nan], [np.nan, 3]]
     np.testing.assert_array_equal(open_trials(make(columns))[0], expected)
@@ -112,9 +110,6 @@ def test_frames_by_columns(kind):
     for odd in ([day] * 3, [time] * 3, [time - time] * 3, ["1"] * 3, [True, False, True]):
         with pytest.raises(ArgumentError, match=r"not numbers \('odd'\); drop them"):
             open_trials(make(columns | {"odd": odd}))
-    if kind == "polars":
-        with pytest.raises(ArgumentError, match=r"phi is a plan; pass phi.collect\(\)"):
-            open_trials(make(columns).lazy())
 
 
 BIG = np.arange(12).reshape(3, 4) + 2**60
