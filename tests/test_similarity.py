@@ -15,7 +15,6 @@ from spectral_moments.similarity import (
     alignment,
     alignment_from_kernels,
     alignments,
-    ceiling,
 )
 
 
@@ -158,7 +157,6 @@ def test_scales_offsets_and_orders_do_not_matter():
     same(alignment(phi, psi, groups=np.arange(30)), one)
     itself = alignment(phi, phi, shared_features=True)
     np.testing.assert_allclose([itself.value, itself.stderr], [1, 0], atol=1e-7)
-    assert similarity.cka is alignment is sm.alignment
 
 
 @pytest.mark.parametrize("unit", [1e150, 1e-160])
@@ -259,17 +257,16 @@ def all_p_values(phi, psi, groups):
 
 
 @pytest.mark.parametrize("size", [1, 2])
-def test_all_permutations_of_few_inputs(size):
+def test_p_values_are_shares_of_permutations(size):
+    "Of all 120 permutations of five inputs or groups, up to the Monte Carlo error."
     groups = np.repeat(np.arange(5), size)
     for seed in range(3):
         phi, psi = linear_pair(5 * size, 3, 4, 0.9, seed)
         found = alignment(phi, psi, groups=groups if size > 1 else None)
-        test = found.permutation_test()
-        assert test.exact and len(test.null) == 120
-        assert test.p_value == pytest.approx(all_p_values(phi, psi, groups))
-        assert "120 all permutations" in str(test)
-        random = found.permutation_test(100, random_state=seed)
-        assert not random.exact and abs(random.p_value - test.p_value) < 0.2
+        test = found.permutation_test(1999, random_state=seed)
+        share = all_p_values(phi, psi, groups)
+        assert abs(test.p_value - share) < 4 * math.sqrt(share * (1 - share) / 1999) + 1e-3
+        assert "1999 random permutations" in str(test) and len(test.null) == 1999
 
 
 def test_groups_change_places_as_a_whole():
@@ -402,18 +399,19 @@ def test_ceilings():
     found = alignments({**subjects, "model": see(x)})
     top, relative = found.ceiling(["Ada", "Bob"]), found.relative("model")
     assert abs(top.value - 0.5) < 3 * top.stderr
-    same(ceiling(subjects), top, 1e-6)
+    same(alignments(subjects).ceiling(), top, 1e-6)
     assert abs(relative.value - math.sqrt(0.5) / 0.5) < 3 * relative.stderr
     near = (found["model", "Ada"].ratio + found["model", "Bob"].ratio) / 2
     np.testing.assert_allclose(relative.uncorrected, near / top.uncorrected)
 
 
 def test_the_ceiling_of_noise():
+    "The means of two halves of the repeats are like each other up to noise they share."
     phi, noise = normal((40, 6)) @ normal((6, 30), 1), normal((4, 40, 3), 2)
-    shared = phi + 2 * noise @ normal((3, 30), 3)
-    assert ceiling({"Ada": shared}, trials=True).value < 0.8
-    alone = ceiling({"Ada": sm.Recording(np.stack([phi, phi]))})
-    np.testing.assert_allclose(alone.value, 1, rtol=1e-7)
+    halves = [
+        (phi + 2 * z @ normal((3, 30), 3)).mean(axis=0) for z in (noise[::2], noise[1::2])
+    ]
+    assert alignment(*halves, shared_features=True).value < 0.8
 
 
 def test_kernels():
@@ -486,7 +484,6 @@ REFUSED = {
     "'c' is not one of a, b": lambda: alignments(PAIR).best("c"),
     "at least two of": lambda: alignments(PAIR).ceiling(["a"]),
     "subjects must be": lambda: alignments(PAIR).ceiling(["a", "Eve"]),
-    "only with repeats": lambda: ceiling({"Ada": X}),
     "K must be a Gram matrix": lambda: alignment_from_kernels(X, X),
     "no negative": lambda: alignment_from_kernels(np.ones((6, 6)) - np.eye(6), np.eye(6)),
     "finite, symmetric": lambda: alignment_from_kernels(np.triu(X @ X.T), X @ X.T),
