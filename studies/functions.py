@@ -8,6 +8,7 @@ table is of the others.
 
 import math
 import sys
+import warnings
 from functools import partial
 
 import numpy as np
@@ -144,28 +145,33 @@ def measured(process, shape, ridge, seed, place, index):
 
 
 def summary(parts, truth):
-    "Means, spreads and coverage in units of the truth."
-    found = {}
+    """Means, spreads and coverage in units of the truth.
+
+    Where `spectral_function` gives bounds and no value, there is nothing to compare: all
+    methods are compared on the matrices with a value, and on all if there is none.
+    """
+    collect = lambda key: np.array([part[key] for part in parts], dtype=float)
+    given = np.isfinite(collect("value"))
+    compared, found = given | ~given.any(axis=0), {"given": given.mean(axis=0)}
     for name in ("sample", "halves", "recovered", "value"):
-        x = np.array([part[name] for part in parts]) / truth
-        found[name] = dict(mean=x.mean(axis=0), spread=x.std(axis=0, ddof=1))
-        found[name]["error"] = np.sqrt(((x - 1) ** 2).mean(axis=0))
-        found[name]["distance"] = np.mean(abs(np.log(np.maximum(x, 1e-9))), axis=0)
-    off = {
-        k: np.array([part[k] for part in parts]) / truth - 1 for k in ("value", "sample")
-    }
+        x = np.where(compared, collect(name) / truth, np.nan)
+        found[name] = dict(mean=np.nanmean(x, axis=0), spread=np.nanstd(x, axis=0, ddof=1))
+        found[name]["error"] = np.sqrt(np.nanmean((x - 1) ** 2, axis=0))
+        found[name]["distance"] = np.nanmean(abs(np.log(np.maximum(x, 1e-9))), axis=0)
+    off = {key: collect(key) / truth - 1 for key in ("value", "sample")}
     more = off["value"] ** 2 - off["sample"] ** 2  # paired: of the same matrices
-    spread = more.std(axis=0, ddof=1) / math.sqrt(len(parts))
-    found["worse"] = more.mean(axis=0) / np.maximum(spread, 1e-300)  # in its own errors
-    low, high = np.moveaxis([part["interval"] for part in parts], -1, 0)
+    spread = np.nanstd(more, axis=0, ddof=1) / np.sqrt(np.maximum(given.sum(axis=0), 1))
+    found["worse"] = np.nanmean(more, axis=0) / np.maximum(spread, 1e-300)
+    low, high = np.moveaxis([part["interval"] for part in parts], -1, 0).astype(float)
     found["coverage"] = ((low <= truth) & (truth <= high)).mean(axis=0)
-    found["stderr"] = np.mean([part["error"] for part in parts], axis=0)
-    found["noted"] = np.mean([part["note"] for part in parts], axis=0)
+    found["stderr"] = np.nanmean(collect("error"), axis=0)
+    found["noted"] = collect("note").mean(axis=0)
     return found
 
 
 def measure(run):
     "The table."
+    warnings.filterwarnings("ignore", "Mean of empty|Degrees of freedom", RuntimeWarning)
     table = {}
     for k, (name, process) in enumerate(PROCESSES.items()):
         eigenvalues = process.eigenvalues()
