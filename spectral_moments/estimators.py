@@ -6,6 +6,8 @@
 __all__ = ['naive', 'kong_valiant', 'increasing', 'all_cycles']
 
 # %% ../nbs/inside_estimators.ipynb #fdc7996b
+import warnings
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -15,7 +17,7 @@ from .engine.arrays import backend, tensor_trials, to_numpy
 from .engine.data import open_data
 from .engine.methods import run_plan
 from .engine.views import draw_view, joint_splits
-from .quantities import warn_all
+from .quantities import EstimateWarning
 from .results import power_words
 from .teaching.naive_moments import naive_sums
 from .teaching.one_sided import increasing_columns, increasing_rows
@@ -30,9 +32,8 @@ def _in_units(values, data):
     beyond = np.isinf(found) | ((abs(found) < 1e-290) & (to_numpy(values) != 0))
     if beyond.any():
         shown = ", ".join(f"m({n})" for n in orders[beyond])
-        warn_all(
-            [f"{shown}: beyond the range of doubles, NaN; divide phi by a constant"], 5
-        )
+        note = f"{shown} beyond the range of doubles: divide phi by a constant"
+        warnings.warn(note, EstimateWarning, stacklevel=4)
         found[beyond] = np.nan
     if backend(values) == "torch":
         return values * values.new_tensor(np.ldexp(np.where(beyond, np.nan, 1.0), power))
@@ -94,7 +95,8 @@ def _by_method(phi, n_max, method, trials, center=False, **options):
     found = run_plan(data, words, method=method, deviations=False, **options)
     lost = [str(n) for n, gone in enumerate(found.lost, 1) if gone]
     if lost:
-        warn_all([f"m({', '.join(lost)}) lost its digits to rounding: NaN"], 4)
+        note = f"m({', '.join(lost)}) lost all digits to rounding"
+        warnings.warn(note, EstimateWarning, stacklevel=3)
     return _in_units(found.values, data)
 
 

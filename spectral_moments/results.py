@@ -399,10 +399,10 @@ def holm(p) -> np.ndarray:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Comparison(ResultTable):
-    "Differences and ratios of all pairs of several estimates."
+    "Differences and ratios of all pairs of several quantities."
 
-    quantities: dict  # name -> list of the `Quantity` that are compared
-    rows: list  # a dict for each pair and quantity
+    quantities: dict  # name -> `Quantity`
+    rows: list  # a dict for each pair
     notes: list
 
     def records(self):
@@ -412,7 +412,7 @@ class Comparison(ResultTable):
     def title(self):
         "Write each quantity."
         each = self.quantities.items()
-        return "\n".join(f"{name}: {q.name} {q}" for name, found in each for q in found)
+        return "\n".join(f"{name}: {q.name} {q}" for name, q in each)
 
     def _rows(self):
         yield "", "", "difference", "95% CI", "ratio", "95% CI", "p", "p (Holm-corrected)"
@@ -425,33 +425,27 @@ class Comparison(ResultTable):
 
 # %% ../nbs/inside_results.ipynb #edccf133
 def compare(
-    estimates: dict,  # name -> `Estimate`, `Quantity` or matrix
-    of: str = "dimension",  # or "moments", of estimates and matrices
+    estimates: dict,  # name -> matrix, `Estimate` (for its dimension) or `Quantity`
     *,
     paired: str = None,  # what they share, in the same order: None, "inputs" or "features"
     **options,  # of `estimate`, for matrices
 ) -> Comparison:
-    "Compare estimates: differences and ratios of all pairs, intervals and p-values."
+    "Compare dimensions, or given quantities: differences, ratios, intervals, p-values."
     from spectral_moments.estimation import estimate
 
     if not isinstance(estimates, dict) or len(estimates) < 2:
         problem = "estimates must be a dict of two or more: name -> Estimate or matrix"
         raise ArgumentError("estimates", problem)
-    if of not in ("moments", "dimension"):
-        raise ArgumentError("of", f"of = {of!r} is not 'moments' or 'dimension'")
     check_options("compare", options, list(signature(estimate).parameters)[1:])
     quantities, rows, notes = {}, [], []
     for name, x in estimates.items():
         if not isinstance(x, (Quantity, Estimate)):
             x = estimate(x, **options)
-        if not isinstance(x, Quantity):
-            x = [x[word] for word in x.words] if of == "moments" else [x.dimension()]
-        quantities[name] = x if isinstance(x, list) else [x]
-        notes += [f"{name}: {note}" for note in quantities[name][0].notes]
+        quantities[name] = x if isinstance(x, Quantity) else x.dimension()
+        notes += [f"{name}: {note}" for note in quantities[name].notes]
     for first, second in itertools.combinations(quantities, 2):
-        for one, other in zip(quantities[first], quantities[second]):
-            found = compare_pair(one, other, paired)
-            rows.append(dict(first=first, second=second) | found)
+        found = compare_pair(quantities[first], quantities[second], paired)
+        rows.append(dict(first=first, second=second) | found)
     for row, p in zip(rows, holm([row["p"] for row in rows])):
         row["p_holm"] = float(p)
     return Comparison(quantities, rows, notes)

@@ -120,7 +120,7 @@ def parts_of(name: str, est, phi, options: dict):
 
 def parts_together(estimates: dict, recordings: dict, paired, options: dict):
     "Yield the parts that compare several recordings."
-    make = lambda: sm.compare(estimates, "dimension", paired=paired)
+    make = lambda: sm.compare(estimates, paired=paired)
     yield Part("", "Do the dimensions differ?", make)
     if paired == "inputs" and len(recordings) == len(estimates):
         aligned = cache(lambda: sm.alignments(recordings, **options))
