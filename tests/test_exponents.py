@@ -3,7 +3,6 @@
 from dataclasses import replace
 from functools import partial
 
-import matplotlib
 import numpy as np
 import pytest
 
@@ -12,7 +11,6 @@ from spectral_moments.errors import normal_replicates
 from spectral_moments.results import power_words
 from spectral_moments.spectrum import power_laws as laws
 
-matplotlib.use("Agg")
 CYCLES, INCREASING = "all cycles", "increasing (10 permutations)"
 
 
@@ -85,19 +83,17 @@ def test_errors_lie_between_law_and_data():
     assert large / small == pytest.approx((1 + 3) / 2, rel=0.1)
 
 
-def test_increasing_cycles_have_scatter_of_their_own():
+def test_the_law_says_nothing_about_errors_of_increasing_cycles():
     shape, n, m = (1, 300, 600), np.arange(2, 5), sm.PowerLaw(1.0).moments(4)
     J = laws.law_covariance(laws.power_moments, (1.0, 0.0), n, m[0], shape, (0, 0))[1]
     errors = {}
     for method in (CYCLES, INCREASING):
-        for more in (0.0, 0.1):
-            noisy = J + np.diag([0, more, 4 * more])
-            errors[method, more] = sm.power_law(
-                known(m, noisy, shape, method=method)
-            ).stderr
-    assert errors[INCREASING, 0.0] == pytest.approx(errors[CYCLES, 0.0], rel=0.1)
-    assert errors[CYCLES, 0.1] == pytest.approx(errors[CYCLES, 0.0], rel=1e-9)
-    assert errors[INCREASING, 0.1] > 1.3 * errors[INCREASING, 0.0]
+        for size in (0.25, 1):
+            est = known(m, size * J, shape, method=method)
+            errors[method, size] = sm.power_law(est).stderr
+    assert errors[INCREASING, 1] == pytest.approx(2 * errors[INCREASING, 0.25], rel=0.1)
+    middle = np.sqrt((1 + 0.25) / 2)  # of the law and the data
+    assert errors[CYCLES, 0.25] == pytest.approx(middle * errors[CYCLES, 1], rel=0.1)
 
 
 def test_coverage():
@@ -204,24 +200,16 @@ def test_level_of_the_test():
 
 
 def test_notes():
-    rank = np.arange(1.0, 151)
-    steep = sm.power_law(sm.estimate(drawn(rank**-3.5, 3), 4))
-    assert any("two eigenvalues make up 95%" in x for x in steep.notes)
-    est = sm.estimate(drawn(rank**-0.9, 4), 4)
+    est = sm.estimate(drawn(np.arange(1.0, 151) ** -0.9, 4), 4)
     assert sm.power_law(est).notes == est.notes  # nothing of its own; theirs travel
-    kept = sm.power_law(sm.estimate(drawn(rank**-0.9, 4), 4, center=False))
-    assert "mean over inputs was kept" in kept.notes[0]
     vague = sm.power_law(exact(sm.PowerLaw(1.0).moments(3), 0.3))
     assert "hardly determined" in vague.notes[0]
 
 
-def test_interval_and_plot():
+def test_interval():
     fit = sm.power_law(exact(sm.PowerLaw(1.0).moments(5), 0.05))
     low, high = fit.interval(0.95)
     step = 1.96 * fit.stderr / fit.exponent
     assert [low, high] == pytest.approx(fit.exponent * np.exp([-step, step]), rel=1e-4)
     wide = sm.power_law(exact(sm.PowerLaw(1.0).moments(3), 0.1), [2, 3]).interval(0.999)
     assert 0 < wide[0] < low < high < wide[1]  # never below zero
-    for law in ("power", "exponential"):
-        fit = sm.power_law(exact(sm.PowerLaw(1.0).moments(7), 0.05), law=law)
-        assert fit.plot(count=20).get_xscale() == "log" and law in fit.title()

@@ -110,16 +110,8 @@ def test_functions_are_what_their_names_say():
         assert combine(s.sum(), *sums) == pytest.approx(expected, rel=0.02)
 
 
-def test_groups_and_trials():
+def test_repeats():
     rng, phi = np.random.default_rng(0), sm.Linear(20).sample(90, 120, 1)
-    order = np.random.default_rng(1).permutation(180)
-    copies, groups = np.repeat(phi, 2, axis=0)[order], np.repeat(np.arange(90), 2)[order]
-    one, two = sm.spectral_function(phi), sm.spectral_function(copies, groups=groups)
-    np.testing.assert_allclose([two.value, two.stderr], [one.value, one.stderr], rtol=1e-6)
-    assert sm.spectral_function(copies).stderr < 0.8 * one.stderr  # negative control
-    columns = sm.spectral_function(copies.T, column_groups=groups, center=False)
-    one = sm.spectral_function(phi.T, center=False)
-    np.testing.assert_allclose(columns.value, one.value, rtol=1e-6)
     noise = 2.0 * rng.standard_normal((3, 90, 120))
     for x in (phi + noise, phi + noise[:2]):
         q = sm.spectral_function(x, trials=True)
@@ -168,7 +160,9 @@ REFUSED = {
     "8 independent rows": lambda x: sm.spectral_function(x[:5]),
     "drop rows": lambda x: sm.spectral_function(np.where(x > 1, np.nan, x)),
     "all rows are alike": lambda x: sm.spectral_function(np.ones((20, 20))),
-    "8 independent": lambda x: sm.spectral_function(x, groups=np.arange(30) // 5),
+    "pass one of each group": lambda x: sm.spectral_function(
+        sm.Recording(x, groups=np.arange(30) // 2)
+    ),
 }
 
 
@@ -220,9 +214,7 @@ def test_moments_cut_the_interval():
     q = sm.spectral_function(noise)
     assert q.interval()[0] == pytest.approx(q.bounds(0.99)[0]) and q.interval()[0] > 60
     ridge = sm.spectral_function(sm.Linear(20).sample(100, 150, 0), ("ridge", 5.0))
-    est = sm.estimate(sm.Linear(20).sample(100, 150, 0), 4)
-    expected = sm.function_bounds(est, lambda s: s / (s + 5.0), level=0.99)
-    np.testing.assert_allclose(ridge.bounds(0.99), expected, rtol=1e-3)
+    assert ridge.bounds(0.99) == (-np.inf, np.inf)
 
 
 @pytest.mark.parametrize("f", ["effective_rank", "rankme"])

@@ -31,11 +31,8 @@ class DimensionBySize(ResultTable):
     @property
     def dimensions(self):
         "Dimensions of the mean moments of each size, with the error of the draws."
-        found = []
-        for x in self.moments:
-            est = from_moments(x.mean(axis=0), covariance=np.cov(x.T) / len(x))
-            found.append(est.dimension())
-        return found
+        means = [(x.mean(axis=0), np.cov(x.T) / len(x)) for x in self.moments]
+        return [from_moments(m, covariance=C).dimension() for m, C in means]
 
     @property
     def band(self):
@@ -54,20 +51,14 @@ class DimensionBySize(ResultTable):
 
     def title(self):
         "Say what the numbers are."
-        count = (
-            f"{len(self.moments[0])} of each size; 10% are below low10, 90% below high90"
-        )
-        return f"Dimension of random submatrices, {count}"
+        words = "of each size; 10% are below low10, 90% below high90"
+        return f"Dimension of random submatrices, {len(self.moments[0])} {words}"
 
     def summary(self):
         "Return the dimension of the whole."
         return f"whole matrix: {self.whole}"
 
-    def plot(
-        self,
-        ax=None,  # matplotlib axes; None makes new ones
-        **style,  # properties of the line
-    ):
+    def plot(self, ax=None, **style):
         "Draw the dimensions and the band of single submatrices against their size."
         ax, place = new_axes() if ax is None else ax, np.arange(len(self.shapes))
         values = np.array([q.value for q in self.dimensions])
