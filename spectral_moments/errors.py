@@ -16,6 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from .engine.arrays import eigh
+
 # %% ../nbs/inside_errors.ipynb #9a3467dc
 class Replicates(NamedTuple):
     "Leave-one-out deviations of one source of error."
@@ -79,7 +81,7 @@ def normal_replicates(matrix: np.ndarray) -> Replicates:  # covariance (words, w
     matrix = np.where(np.isfinite(matrix), matrix, 0.0)
     size = np.sqrt(np.diag(matrix))  # moments of different orders differ in size
     size = np.where(size > 0, size, 1.0)[:, None]
-    values, vectors = np.linalg.eigh(matrix / size / size.T)
+    values, vectors = eigh(matrix / size / size.T)
     n_units = 2 * len(matrix)
     root = size * vectors * np.sqrt(np.maximum(values, 0) * n_units / (2 * (n_units - 1)))
     deviations = np.concatenate([root, -root], axis=1)

@@ -19,7 +19,7 @@ from scipy.spatial.distance import cdist
 
 from .checks import ArgumentError, check_count, check_numbers
 from .checks import check_positive, check_random_state
-from .engine.arrays import check_matrix, svd
+from .engine.arrays import check_matrix, eigh, svd
 from .teaching import rbf_spectrum
 
 # %% ../nbs/inside_processes.ipynb #36s00005
@@ -202,7 +202,7 @@ def check_covariance(value, dim: int, name: str) -> np.ndarray:
     correlation = cov / scale / scale[:, None]
     if abs(correlation - correlation.T).max() > 1e-8:
         raise ArgumentError(name, f"{name} is not symmetric; pass (C + C.T) / 2")
-    if np.linalg.eigvalsh(correlation)[0] <= dim * np.finfo(float).eps:
+    if eigh(correlation)[0][0] <= dim * np.finfo(float).eps:
         problem = "add a small multiple of the identity, or drop dependent dimensions"
         raise ArgumentError(name, f"{name} is not positive definite: {problem}")
     return (cov + cov.T) / 2

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from .checks import ArgumentError, check_count, check_flag
 from .checks import check_numbers, check_options, check_random_state
-from .engine.arrays import to_numpy
+from .engine.arrays import eigh, to_numpy
 from .engine.data import Data, Recording, open_data
 from .engine.views import make_factors, trial_splits
 from .errors import effective_units
@@ -434,7 +434,7 @@ def _square_root(K, name):
     is_kernel = K.ndim == 2 and K.shape[0] == K.shape[1] > 1 and np.isfinite(K).all()
     size = abs(K).max(initial=0.0)
     if is_kernel and size and abs(K - K.T).max() <= 1e-8 * size:
-        values, vectors = np.linalg.eigh(K / size)
+        values, vectors = eigh(K / size)
         if values[0] >= -1e-8 * values[-1]:
             n_kept = max(int((values > 1e-14 * values[-1]).sum()), 4)  # for an error
             return vectors[:, -n_kept:] * np.sqrt(np.maximum(values[-n_kept:], 0.0))

@@ -371,3 +371,21 @@ def test_svd_has_a_second_algorithm(monkeypatch):
     np.testing.assert_allclose(arrays.svd(PHI, vectors=False), s, rtol=1e-12)
     u, s, v = arrays.svd(PHI)
     np.testing.assert_allclose(u * s @ v, PHI, atol=1e-12)
+
+
+def test_symmetric_matrices_have_a_fallback(monkeypatch):
+    "Where LAPACK gives up on an exactly singular matrix, another routine answers."
+    x = np.random.default_rng(2).standard_normal((12, 7))
+    signs = np.array([1.0, 1, 1, -1, -1, 1, 1])
+    K = (x * signs) @ x.T
+    expected = np.linalg.eigvalsh(K)
+
+    def fails(*_, **__):
+        raise np.linalg.LinAlgError("Eigenvalues did not converge")
+
+    monkeypatch.setattr(np.linalg, "eigh", fails)
+    values, vectors = arrays.eigh(K)
+    np.testing.assert_allclose(values, expected, atol=1e-12)
+    np.testing.assert_allclose((vectors * values) @ vectors.T, K, atol=1e-12)
+    monkeypatch.setattr(np.linalg, "svd", fails)
+    np.testing.assert_allclose(arrays.eigh(K)[0], expected, atol=1e-12)

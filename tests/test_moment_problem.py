@@ -138,6 +138,6 @@ def test_messages(call, message):
 
 def test_a_failed_solve_says_so(monkeypatch):
     failed = SimpleNamespace(status=4, message="numerical difficulties.")
-    monkeypatch.setattr(bounds, "linprog", lambda *a, **k: failed)
+    monkeypatch.setattr("scipy.optimize.linprog", lambda *a, **k: failed)
     with pytest.raises(RuntimeError, match="not solved: numerical difficulties"):
         sm.function_bounds([1.0, 0.5], np.sqrt)

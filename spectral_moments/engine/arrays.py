@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['LOADED', 'STRIP', 'MAX_STRIP', 'BACKENDS', 'backend', 'namespace', 'to_numpy', 'infinite', 'check_trials',
            'check_matrix', 'tensor_trials', 'Rows', 'open_rows', 'open_trials', 'take_rows', 'row_blocks', 'sum_blocks',
-           'svd']
+           'svd', 'eigh']
 
 # %% ../../nbs/inside_arrays.ipynb #4bc9d2de
 import functools
@@ -405,3 +405,14 @@ def svd(x: np.ndarray, vectors: bool = True):  # matrix; whether vectors are wan
         from scipy.linalg import svd as slow_svd
 
         return slow_svd(x, False, vectors, lapack_driver="gesvd")
+
+
+def eigh(x: np.ndarray):  # symmetric matrix
+    "Return the increasing eigenvalues and the eigenvectors of a symmetric matrix."
+    try:
+        return np.linalg.eigh(x)
+    except np.linalg.LinAlgError:
+        U, sizes, V = svd(x)
+        values = sizes * np.sign((U * V.T).sum(axis=0))
+        order = np.argsort(values)
+        return values[order], U[:, order]
