@@ -23,11 +23,8 @@ from .engine.arrays import check_matrix, eigh, svd
 from .teaching import rbf_spectrum
 
 # %% ../nbs/inside_processes.ipynb #36s00005
-def power_sums(
-    eigenvalues: ArrayLike,  # array of eigenvalues
-    n_max: int,  # highest order
-) -> np.ndarray:  # entry n - 1 is the sum of the n-th powers, n = 1..n_max
-    "Return the spectral moments of an operator with the given eigenvalues."
+def power_sums(eigenvalues: ArrayLike, n_max: int) -> np.ndarray:
+    "Return sums of the n-th powers of eigenvalues, n = 1..n_max: the spectral moments."
     orders = np.arange(1, check_count(n_max, "n_max") + 1)
     return (np.asarray(eigenvalues, dtype=float)[:, None] ** orders).sum(axis=0)
 
@@ -122,8 +119,7 @@ class PowerLaw(_Bilinear):
         self.exponent, self.rank = float(exponent), check_count(rank, "rank")
         self.scale = check_positive(scale, "scale", "an eigenvalue")
         if not 0 <= self.exponent < np.inf:
-            problem = f"exponent = {exponent} must be finite and not negative"
-            raise ArgumentError("exponent", problem)
+            raise ArgumentError("exponent", f"exponent = {exponent} must be 0 or positive")
 
     def _spectrum(self, count):
         return self.scale * np.arange(1.0, self.rank + 1) ** -self.exponent
@@ -177,7 +173,7 @@ def _check_probabilities(given, size, name):
     given = check_numbers(given, name)
     if given.shape != (size,) or given.min() < 0 or not abs(given.sum() - 1) <= 1e-12:
         problem = f"{name} must hold {size} non-negative numbers that sum to one"
-        raise ArgumentError(name, f"{problem}; divide it by its sum, or leave it out")
+        raise ArgumentError(name, problem)
     return given
 
 # %% ../nbs/inside_processes.ipynb #36s00012
@@ -188,14 +184,13 @@ def fourier_features(x, w, b):
 # %% ../nbs/inside_processes.ipynb #36s00013
 def check_covariance(value, dim: int, name: str) -> np.ndarray:
     "Return a number, variances or a matrix as variances (dim,) or as a covariance matrix."
-    cov = check_numbers(value, name)
+    cov, indefinite = check_numbers(value, name), f"{name} is not positive definite"
     if cov.shape not in ((), (dim,), (dim, dim)) or not np.isfinite(cov).all():
         problem = f"a number, {dim} variances or a {dim} x {dim} matrix, all finite"
         raise ArgumentError(name, f"{name} has shape {cov.shape}; it must be {problem}")
     variances = np.diag(cov) if cov.ndim == 2 else np.broadcast_to(cov, dim)
     if variances.min() <= 0:
-        problem = f"it has a variance {variances.min():.3g}; all must be positive"
-        raise ArgumentError(name, f"{name} is not positive definite: {problem}")
+        raise ArgumentError(name, f"{indefinite}; all variances must be positive")
     if cov.ndim < 2 or np.array_equal(cov, np.diag(variances)):
         return variances.copy()
     scale = np.sqrt(variances)
@@ -203,8 +198,7 @@ def check_covariance(value, dim: int, name: str) -> np.ndarray:
     if abs(correlation - correlation.T).max() > 1e-8:
         raise ArgumentError(name, f"{name} is not symmetric; pass (C + C.T) / 2")
     if eigh(correlation)[0][0] <= dim * np.finfo(float).eps:
-        problem = "add a small multiple of the identity, or drop dependent dimensions"
-        raise ArgumentError(name, f"{name} is not positive definite: {problem}")
+        raise ArgumentError(name, f"{indefinite}; add a small multiple of the identity")
     return (cov + cov.T) / 2
 
 # %% ../nbs/inside_processes.ipynb #36s00014
@@ -222,11 +216,11 @@ class RBF(Process):
         self.input_cov = check_covariance(input_cov, self.dim, "input_cov")
         self.kernel_cov = check_covariance(kernel_cov, self.dim, "kernel_cov")
         with np.errstate(over="ignore", under="ignore"):
-            axes = rbf_spectrum.principal_axes(self.input_cov, self.kernel_cov)
-        self.eta, self.axes = axes
+            self.eta, self.axes = rbf_spectrum.principal_axes(
+                self.input_cov, self.kernel_cov
+            )
         if not 1e-300 < self.eta.min() <= self.eta.max() < 1e300:
-            problem = "input_cov and kernel_cov differ by a factor of 1e300; "
-            raise ArgumentError("input_cov", problem + "give both in the same units")
+            raise ArgumentError("input_cov", "input_cov and kernel_cov differ by 1e300")
 
     def _draw(self, P, Q, rng):
         factor = rbf_spectrum.cholesky_factor
@@ -250,12 +244,8 @@ class RBF(Process):
         "The largest eigenvalue."
         return float(np.exp(rbf_spectrum.log_rates(self.eta)[0].sum()))
 
-    def kernel(
-        self,
-        x: ArrayLike,  # inputs, shape (N, d)
-        y: ArrayLike,  # inputs, shape (M, d)
-    ) -> np.ndarray:  # kernel of every pair, shape (N, M)
-        "Return the kernel exp(-(x - y).inv(kernel_cov).(x - y) / 2)."
+    def kernel(self, x: ArrayLike, y: ArrayLike) -> np.ndarray:
+        "Return exp(-(x - y).inv(kernel_cov).(x - y) / 2) of inputs (N, d), (M, d): (N, M)."
         t_x, t_y = (np.sqrt(self.eta) * self._standardise(z) for z in (x, y))
         return np.exp(-cdist(t_x, t_y, "sqeuclidean") / 2)
 
@@ -263,12 +253,8 @@ class RBF(Process):
         "Return degrees of the eigenfunctions along the rows of `axes`, as eigenvalues go."
         return rbf_spectrum.multi_indices(self.eta, check_count(count, "count"))
 
-    def eigenfunctions(
-        self,
-        x: ArrayLike,  # inputs, shape (N, d)
-        count: int,  # how many
-    ) -> np.ndarray:  # values at the inputs, (N, count), in the order of `eigenvalues`
-        "Return eigenfunctions, orthonormal under the distribution of the inputs."
+    def eigenfunctions(self, x: ArrayLike, count: int) -> np.ndarray:
+        "Return orthonormal eigenfunctions at inputs (N, d), as eigenvalues go: (N, count)."
         t, u = self._standardise(x), self.multi_indices(count)
         values = np.ones((len(t), len(u)))
         for i, q in enumerate(np.sqrt(1 + 4 * self.eta)):
@@ -280,8 +266,7 @@ class RBF(Process):
         "Return coordinates of inputs (N, d) in which they are standard normal."
         x = check_numbers(x, "x")
         if x.ndim != 2 or x.shape[1] != self.dim:
-            problem = f"inputs have shape {x.shape}; it must be (number, {self.dim})"
-            raise ArgumentError("x", problem)
+            raise ArgumentError("x", f"inputs have shape {x.shape}, not (N, {self.dim})")
         return x @ self.axes.T
 
 # %% ../nbs/inside_processes.ipynb #36s00016
@@ -308,9 +293,8 @@ class ReLU(Process):
         while (levels := rbf_spectrum.relu_levels(self.dim, degree))[1].sum() < count:
             degree *= 2
         values, sizes = levels
-        return self.scale * -np.sort(
-            -np.repeat(values, np.minimum(sizes, count).astype(int))
-        )
+        repeated = np.repeat(values, np.minimum(sizes, count).astype(int))
+        return self.scale * np.sort(repeated)[::-1]
 
     def _moments(self, n_max):
         n = np.arange(1, n_max + 1)
@@ -325,14 +309,8 @@ class ProcessPair:
 
     __repr__ = _describe
 
-    def sample(
-        self,
-        P: int,  # number of inputs
-        Q1: int,  # number of features of the first system
-        Q2: int,  # number of features of the second system
-        random_state=None,  # None, an int or a numpy Generator
-    ) -> tuple[np.ndarray, np.ndarray]:  # two matrices, (P, Q1) and (P, Q2)
-        "Draw inputs and the features of both systems."
+    def sample(self, P: int, Q1: int, Q2: int, random_state=None) -> tuple:
+        "Draw P inputs and the features of both systems: matrices (P, Q1) and (P, Q2)."
         rng = check_random_state(random_state)
         x = rng.standard_normal((check_count(P, "P"), self.inputs))
         first = self._features(x, "a", check_count(Q1, "Q1"), rng)
@@ -381,11 +359,7 @@ class LinearPair(ProcessPair):
 class RBFPair(ProcessPair):
     "Draw random Fourier features of two widths on standard normal inputs."
 
-    def __init__(
-        self,
-        dim: int,  # dimension of the inputs
-        kernel_covs: tuple[float, float],  # two variances, those of the kernels
-    ):
+    def __init__(self, dim: int, kernel_covs: tuple[float, float]):
         self.dim, self.kernel_covs = check_count(dim, "dim"), tuple(map(float, kernel_covs))
         self.inputs = self.dim
 

@@ -8,14 +8,8 @@ __all__ = ['SpectralMoments']
 # %% ../nbs/inside_sklearn.ipynb #95s00003
 from numpy.typing import ArrayLike
 
-try:
-    from sklearn.base import BaseEstimator
-    from sklearn.utils.validation import validate_data
-except ImportError:
-    raise ImportError(
-        "spectral_moments.sklearn needs scikit-learn 1.6 or later: "
-        "pip install 'spectral_moments[sklearn]'"
-    ) from None
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import validate_data
 
 from .estimation import estimate
 from .stream import Stream
@@ -45,13 +39,8 @@ class SpectralMoments(BaseEstimator):
         tags.input_tags.allow_nan = True
         return tags
 
-    def fit(
-        self,
-        X: ArrayLike,  # matrix (inputs, features), NaN where missing
-        y: None = None,  # not used
-        groups: ArrayLike = None,  # a label for each input
-    ) -> "SpectralMoments":  # the estimator itself
-        "Estimate; the results are `estimate_`, `moments_`, `stderr_`, `dimension_`, ..."
+    def fit(self, X: ArrayLike, y: None = None, groups: ArrayLike | None = None):
+        "Estimate from (inputs, features), NaN where missing; `groups` label the inputs."
         rows = self.n_max * (2 if self.center else 1)
         sizes = dict(ensure_min_samples=rows, ensure_min_features=self.n_max)
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan", **sizes)
@@ -59,12 +48,11 @@ class SpectralMoments(BaseEstimator):
         self.stream_ = None
         return self._keep(estimate(X, self.n_max, groups=groups, **options))
 
-    def partial_fit(self, X: ArrayLike, y: None = None, groups: ArrayLike = None):
+    def partial_fit(self, X: ArrayLike, y: None = None, groups: ArrayLike | None = None):
         "Take in further rows, as a `Stream`, and estimate once there are enough."
         first = getattr(self, "stream_", None) is None
-        options = dict(reset=first, dtype=float, ensure_all_finite="allow-nan")
-        options["ensure_min_features"] = self.n_max if first else 1
-        X = validate_data(self, X, **options)
+        options = dict(reset=first, ensure_min_features=self.n_max if first else 1)
+        X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan", **options)
         if first:
             seed = self.random_state if isinstance(self.random_state, int) else 0
             options = dict(center=self.center, population=self.population)
@@ -76,7 +64,6 @@ class SpectralMoments(BaseEstimator):
     def _keep(self, est):
         "Keep the results."
         self.estimate_, self.moments_, self.stderr_ = est, est.values, est.stderr
-        self.covariance_ = est.covariance
         if self.n_max > 1:
             dimension = est.dimension()
             self.dimension_, self.dimension_stderr_ = dimension.value, dimension.stderr

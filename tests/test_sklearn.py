@@ -34,7 +34,6 @@ def test_the_same_as_estimate():
     expected = sm.estimate(phi, 2, **options)
     np.testing.assert_array_equal(model.moments_, expected.values)
     np.testing.assert_array_equal(model.stderr_, expected.stderr)
-    np.testing.assert_array_equal(model.covariance_, expected.covariance)
     found = model.dimension_, model.dimension_stderr_
     dimension = expected.dimension()
     np.testing.assert_array_equal(found, (dimension.value, dimension.stderr))

@@ -86,8 +86,7 @@ def _join(parts):
     shapes = {tuple(x.shape) for x in parts}
     columns = {(*shape[:-2], shape[-1]) for shape in shapes if len(shape) in (2, 3)}
     if len(columns) != 1 or any(len(shape) not in (2, 3) for shape in shapes):
-        listed = ", ".join(map(str, sorted(shapes)[:5])) or "none"
-        message = f"the files have the shapes {listed}; all must have the same columns"
+        message = f"shapes {sorted(shapes)[:5]}; all must have the same columns"
         raise ArgumentError("path", message)
     sources, ndim = [open_rows(x, "path") for x in parts], len(parts[0].shape)
     edges = np.cumsum([0, *(x.shape[1] for x in sources)]).tolist()
@@ -133,10 +132,8 @@ def _naming(path):
         yield
     except ArgumentError as error:
         raise ArgumentError(error.argument, f"{name}: {printable(str(error))}") from None
-    except (ImportError, FileNotFoundError) as error:
+    except (ImportError, FileNotFoundError, MemoryError) as error:
         raise type(error)(f"{name}: {error}") from None
-    except MemoryError:
-        raise MemoryError(f"{name}: needs more memory than there is") from None
     except Exception as error:
         reason = " ".join(printable(str(error)).split()) or type(error).__name__
         raise ValueError(f"{name}: cannot be read ({reason})") from None
@@ -160,9 +157,8 @@ def _pick(arrays, key):
         key = names[0]
     if key in arrays:
         return arrays[key]
-    listed = ", ".join(map(str, list(arrays)[:10])) + (", ..." if len(arrays) > 10 else "")
     problem = "pass key= with one of" if key is None else f"has no {key!r}, only"
-    raise ArgumentError("key", f"{problem} {listed}" if listed else "holds no arrays")
+    raise ArgumentError("key", f"{problem} {', '.join(map(str, arrays)) or 'nothing'}")
 
 
 def _table_batches(path, rows, key, header, index):
@@ -178,9 +174,7 @@ def _table_batches(path, rows, key, header, index):
                 _refuse_index(frame)
             left_out = [index] if isinstance(index, str) else index or []
             left_out = [frame.columns[0]] if index is True else left_out
-            for name in left_out:
-                _pick(frame, name)
-            frame = frame.drop(columns=left_out)
+            frame = frame.drop(columns=[_pick(frame, name).name for name in left_out])
             odd = [name for name in frame if frame[name].dtype.kind not in "buif"]
             if odd:
                 remedy = f"leave it out by index={odd!r}, or read it alone by key="
@@ -212,8 +206,8 @@ def _frames(path, rows, header):
     if header is None:
         first = pandas.read_csv(path, header=None, nrows=1, dtype=str, **options)
         header = _is_header(first.iloc[0].fillna("").tolist())
-    options |= dict(header=0 if header else None, chunksize=rows)
-    with pandas.read_csv(path, **options) as frames:
+    header = 0 if header else None
+    with pandas.read_csv(path, header=header, chunksize=rows, **options) as frames:
         yield from frames
 
 
@@ -228,15 +222,10 @@ def _is_header(fields):
     return after_index or (any(fields) and not any(numbers))
 
 
-def _npy(path):
-    "Return the array of a file of numpy, mapped."
-    return {"": np.load(path, mmap_mode="r", allow_pickle=False)}
-
-
-def _npz(path):
-    "Return the arrays of an archive of numpy."
-    with np.load(path, allow_pickle=False) as archive:
-        return {name: archive[name] for name in archive.files}
+def _numpy(path):
+    "Return the array of a .npy file, mapped, or the arrays of a .npz archive."
+    found = np.load(path, mmap_mode="r", allow_pickle=False)
+    return {"": found} if hasattr(found, "shape") else dict(found)
 
 
 def _mat(path):
@@ -282,5 +271,5 @@ def _zarr(path):
     return {"": found} if hasattr(found, "shape") else dict(found.arrays())
 
 
-READERS = {".npy": _npy, ".npz": _npz, ".mat": _mat, ".h5": _h5, ".hdf5": _h5}
+READERS = {".npy": _numpy, ".npz": _numpy, ".mat": _mat, ".h5": _h5, ".hdf5": _h5}
 READERS |= {".nwb": _h5, ".zarr": _zarr}

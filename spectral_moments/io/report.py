@@ -84,12 +84,10 @@ def more_data(est) -> list[list]:
     "Return the expected standard error of the dimension with four times as much data."
     P, Q = est.shape[1:]
     dimension, rows = est.dimension(), [["", "expected standard error"]]
-    for name, size in {
-        "as it is": (P, Q),
-        "four times as many inputs": (4 * P, Q),
-        "four times as many features": (P, 4 * Q),
-        "four times as many of both": (4 * P, 4 * Q),
-    }.items():
+    sizes = {"as it is": (P, Q), "four times as many inputs": (4 * P, Q)}
+    sizes["four times as many features"] = P, 4 * Q
+    sizes["four times as many of both"] = 4 * P, 4 * Q
+    for name, size in sizes.items():
         rows.append([name, f"{dimension.expected_stderr(*size):.3g}"])
     return rows
 
