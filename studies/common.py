@@ -15,10 +15,8 @@ import os
 import platform
 import subprocess
 import time
-from concurrent.futures import ProcessPoolExecutor
 from contextlib import suppress
 from importlib.metadata import version
-from multiprocessing import get_context
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -88,9 +86,9 @@ def numbers(value):
 class Run:
     "Settings and seed of a part, where its arrays go, and what it has drawn so far."
 
-    def __init__(self, part, folder=RESULTS, *, about=None, partial=None, jobs=1):
+    def __init__(self, part, folder=RESULTS, *, about=None, partial=None):
         self.settings, self.seed, self.folder = part.settings, part.seed, Path(folder)
-        self.partial, self.jobs, self.first, self.drawn = partial, jobs, {}, {}
+        self.partial, self.first, self.drawn = partial, {}, {}
         self.commits, self.before, self.begin = [], 0.0, time.monotonic()
         if partial:
             self.resume(json.dumps(about))
@@ -119,15 +117,10 @@ class Run:
             with self.partial.open("a") as file:
                 file.write(json.dumps(line) + "\n")
 
-    def repeat(self, name, function, count, *, processes=False):
+    def repeat(self, name, function, count):
         "The list of function(0), ..., function(count - 1), as JSON holds it."
-        todo = [index for index in range(count) if (name, index) not in self.drawn]
-        if processes and self.jobs > 1:
-            with ProcessPoolExecutor(self.jobs, get_context("spawn")) as pool:
-                for index, value in zip(todo, pool.map(function, todo)):
-                    self.keep(name, index, value)
-        else:
-            for index in todo:
+        for index in range(count):
+            if (name, index) not in self.drawn:
                 self.keep(name, index, function(index))
         drawn = [self.drawn[name, index] for index in range(count)]
         self.first[name] = [numbers(value)[:8] for value in drawn[:2]]
@@ -141,7 +134,7 @@ class Run:
 class Check(Run):
     "A run in which the first two draws take the place of all."
 
-    def repeat(self, name, function, count, *, processes=False):
+    def repeat(self, name, function, count):
         "Two draws, in turn, as often as asked."
         drawn = super().repeat(name, function, min(count, 2))
         return [drawn[index % len(drawn)] for index in range(count)]
@@ -165,16 +158,9 @@ def differences(part, stored):
 
 def made(run):
     "When, where and from what a run was made."
-    cpu, name = Path("/proc/cpuinfo"), platform.processor()
-    if cpu.exists():
-        known = [x for x in cpu.read_text().splitlines() if x.startswith("model name")]
-        name = known[0].partition(":")[2].strip() if known else name
-    return {
-        "commits": run.commits,
-        "date": time.strftime("%Y-%m-%d"),
-        "processor": f"{name}, {os.cpu_count()} threads",
-        "seconds": run.seconds(),
-    }
+    processor = f"{platform.machine()}, {os.cpu_count()} threads"
+    about = {"commits": run.commits, "date": time.strftime("%Y-%m-%d")}
+    return about | {"processor": processor, "seconds": run.seconds()}
 
 
 def store(path, label, about):
@@ -185,10 +171,10 @@ def store(path, label, about):
     path.write_text("{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def compute(name, label, part, jobs=1, folder=RESULTS):
+def compute(name, label, part, folder=RESULTS):
     "Compute a part and store it."
     partial, about = folder / f"{name}_{label}.partial", request(name, label, part)
-    run = Run(part, folder, about=about, partial=partial, jobs=jobs)
+    run = Run(part, folder, about=about, partial=partial)
     results = plain(part.measure(run))
     about |= made(run) | {"first_draws": run.first} | results
     store(folder / f"{name}.json", label, about)
@@ -200,7 +186,6 @@ def main(file, doc, parts, arguments=None):
     name, parser = Path(file).stem, argparse.ArgumentParser(description=doc.split("\n")[0])
     parser.add_argument("parts", nargs="*", metavar="PART", help=", ".join(parts))
     parser.add_argument("--check", action="store_true", help="compare the first draws")
-    parser.add_argument("--jobs", type=int, default=1, help="processes, for networks")
     given = parser.parse_args(arguments)
     if unknown := set(given.parts) - set(parts):
         parser.error(f"no such part: {', '.join(unknown)}; there are {', '.join(parts)}")
@@ -211,6 +196,6 @@ def main(file, doc, parts, arguments=None):
             failed |= bool(found)
             print(name, label, "differs in " + "; ".join(found) if found else "is the same")
         else:
-            compute(name, label, parts[label], given.jobs)
+            compute(name, label, parts[label])
             print(name, label, "is computed", flush=True)
     return int(failed)

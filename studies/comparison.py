@@ -7,7 +7,7 @@ all cycles.
 
 import os
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # matrices are shared out, not products
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
 import math
 import sys

@@ -8,7 +8,7 @@ images' mean. How long a network takes is stored too (core seconds).
 
 import os
 
-os.environ.setdefault("OMP_NUM_THREADS", "1")  # networks are shared out, not products
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
 import gzip
 import hashlib
@@ -434,7 +434,7 @@ def measure(run):
     "Train the networks of every study, width and group of seeds; write the arrays."
     tasks, arrays, about = list(groups(run.settings, run.seed)), {}, {}
     task = partial(train_group, run.settings, tasks)
-    found = run.repeat("groups", task, len(tasks), processes=True)
+    found = run.repeat("groups", task, len(tasks))
     parts = {
         (study, width, seed): part
         for (study, width, seeds), group in zip(tasks, found)
@@ -485,7 +485,7 @@ def centred_width(settings, first, index):
 def measure_centred(run):
     "Participation ratios with and without the mean that all images share."
     widths, task = run.settings["widths"], partial(centred_width, run.settings, run.seed)
-    found = run.repeat("widths", task, len(widths), processes=True)
+    found = run.repeat("widths", task, len(widths))
     note = "shape (seeds, epochs, 2): participation ratio and its standard error"
     return {"arrays": note, "widths": dict(zip(map(str, widths), found))}
 

@@ -33,7 +33,7 @@ TOY = {"one": Part(draws, {"n_matrices": 6}, 7), "two": Part(draws, {"n_matrices
 def toy(tmp_path, monkeypatch):
     "A function that runs the toy from the command line, and one that reads what it stored."
     monkeypatch.setattr(common, "RESULTS", tmp_path)
-    monkeypatch.setattr(common.compute, "__defaults__", (1, tmp_path))
+    monkeypatch.setattr(common.compute, "__defaults__", (tmp_path,))
     run = lambda *arguments: common.main("x/toy.py", "A toy.", TOY, list(arguments))
     return run, lambda: json.loads((tmp_path / "toy.json").read_text())
 
