@@ -235,10 +235,9 @@ def find_target(f, unit: float, exponent: int = 0) -> tuple[str, list, Callable]
         raise ArgumentError("f", f"{problem}: {error}") from error
     if not (0 < max(more) < np.inf and least <= 1e-3 * max(more)):
         problem = (
-            f"f must vanish at zero only; it is {least:.3g} near zero and {more[-1]:.3g}"
+            f"f must vanish at zero only, and is {least:.3g} near it; eigenvalues are "
         )
-        problem += f" at eigenvalues of about 4**{exponent}; divide phi by its size?"
-        raise ArgumentError("f", problem)
+        raise ArgumentError("f", f"{problem}about 4**{exponent}: divide phi by its size?")
     return name, [summand], lambda trace, total: total
 
 # %% ../../nbs/inside_functions.ipynb #fuin00028
