@@ -78,7 +78,8 @@ def test_imports_point_one_way():
     for folder, other in (("engine", "teaching"), ("teaching", "engine")):
         for path in (FOLDER / folder).glob("*.py"):
             assert not [x for x in imports(path) if x.startswith(other)], path
-    assert not [x for x in imports(FOLDER / "errors.py") if x.startswith("engine")]
+    used = [x for x in imports(FOLDER / "errors.py") if x.startswith("engine")]
+    assert set(used) <= {"engine.arrays"}  # the decompositions with a fallback
 
 
 def test_public_names():
