@@ -228,6 +228,14 @@ def _of_pair(estimate, names):
     known["methods"] = [estimate.methods[k] for k in kept]
     known["shapes"] = {name: estimate.shapes[name] for name in names}
     known["in_range"] = estimate.in_range and _of_pair(estimate.in_range, names)
+    labels = [f"{name}: " for name in others]
+    labels += [f"Trace of {x} {y}" for x, y in estimate.words if {x, y} & others]
+    wanted = [f"Trace of {x} {y}" for x, y in known["words"]]  # a note may name several
+    known["notes"] = [
+        note
+        for note in estimate.notes
+        if any(x in note for x in wanted) or not any(x in note for x in labels)
+    ]
     return replace(estimate, **known)
 
 

@@ -444,6 +444,18 @@ def test_notes_travel():
     assert notes and all(str(noted).count(note) == 1 for note in notes)
 
 
+def test_notes_of_a_pair_are_about_the_pair():
+    phi, psi = linear_pair(60, 20, 20, 0.5, 0)
+    nothing = np.random.default_rng(4).standard_normal((60, 9))
+    movie = np.repeat(normal((12, 15), 6), 5, 0) + 0.1 * normal((60, 15), 7)
+    found = alignments({"a": phi, "b": psi, "weak": nothing, "movie": movie})
+    assert any("Trace of weak weak" in note for note in found.notes)
+    assert any(note.startswith("movie: ") for note in found.notes)
+    assert found["a", "b"].notes == []
+    assert any("Trace of weak weak" in note for note in found["a", "weak"].notes)
+    assert any(note.startswith("movie: ") for note in found["movie", "b"].notes)
+
+
 def test_printed():
     phi, psi = linear_pair(60, 40, 50, 0.5, 0)
     found = alignment(phi, psi)
