@@ -121,7 +121,7 @@ def _matmul(steps, left, weights, right):
     ref = steps.add("matmul", kept + weight, kinds, factors == transposes)
     return ref if kept == factors else steps.transpose(ref)
 
-
+# %% ../../nbs/inside_contraction.ipynb #e6f3b012
 def _sum_columns(steps, matrix, weights):
     "Sum over the columns of a matrix with weights: A w."
     weight = [_multiply(steps, weights)] if weights else []
@@ -211,7 +211,7 @@ def _cost(steps, ref, known):
     "Return the cost of the steps below `ref` that are not `known`."
     return sum(steps[number].cost for number in _needed(steps, [ref], known))
 
-
+# %% ../../nbs/inside_contraction.ipynb #a94d0e35
 def _reduce(steps, graph, known, weighted, block=None):
     "Refer to the sum of a graph over all its vertices; None if no rule applies."
     network, known = Network(steps, graph, weighted, block), set(known)
@@ -273,7 +273,7 @@ def make_plan(
         uses.update(_needed(steps, [sums[graph]]))
     return _order_steps(steps, [sums[graph] for graph in graphs])
 
-
+# %% ../../nbs/inside_contraction.ipynb #b68f1c47
 def _order_steps(steps, refs):
     "Make a plan of the steps below `refs`: operands were added before results."
     outputs, order, users = tuple(ref.step for ref in refs), {"": []}, defaultdict(list)
@@ -301,7 +301,7 @@ def _compute(operation, a, b=None, w=None):
     product = a if b is None else a * b
     return product if operation == "multiply" else product.sum()
 
-
+# %% ../../nbs/inside_contraction.ipynb #9e1d4b73
 def run_forward(
     plan: Plan,
     block: str,  # kind of axis that is cut into blocks; "": steps outside of blocks
@@ -335,17 +335,12 @@ def _adjoint(operation, g, a, b=None):
     return (2 * g * a,) if a is b else (g * b, g * a)
 
 
-def _column_sums(a, b):
-    "Return the sums over the rows of an element-wise product."
-    return np.einsum("ij,ij->j", a, b) if isinstance(a, np.ndarray) else (a * b).sum(0)
-
-
 def _matmul_adjoint(g, y, data, a, b, w=None):
     "For Y = A diag(w) B, return derivatives by A, B, w; if B is `data`, its two sums."
     left, right, sums = g @ b.T, None, None
     if data:
-        inner = _column_sums(a, left)
-        sums = inner if w is None else inner * w, _column_sums(g, y)
+        inner = (a * left).sum(0)
+        sums = inner if w is None else inner * w, (g * y).sum(0)
     else:
         right = a.T @ g
         inner = (right * b).sum(1) if w is not None else None
@@ -357,25 +352,29 @@ def _matmul_adjoint(g, y, data, a, b, w=None):
 def _gram_adjoint(g, y, data, a, w=None):
     "For Y = A diag(w) A', return derivatives by A and w; if A is `data`, its two sums."
     if data:
-        product, inner = g * y, _diagonal_forms(g, a)
+        product, inner = g * y, (a * (g @ a)).sum(0)
         sums = product.sum(0) + product.sum(1), 2 * (inner if w is None else inner * w)
         return (None, inner)[: 1 if w is None else 2], sums
     both = (g + g.T) @ a
     return ((both,) if w is None else (both * w, (both * a).sum(0) / 2)), None
 
-
-def _diagonal_forms(g, a, width=64):
-    "Return the diagonal of A' G A, for little more than half a product."
-    if not isinstance(a, np.ndarray):
-        return (a * (g @ a)).sum(0)
-    lower = np.tril(g + g.T)
-    lower[np.diag_indices(len(g))] /= 2
-    half = np.empty_like(a.T)
-    for k in range(0, len(lower), width):
-        np.matmul(a.T[:, k:], lower[k:, k : k + width], out=half[:, k : k + width])
-    return np.einsum("ij,ij->i", half, a.T)
-
 # %% ../../nbs/inside_contraction.ipynb #bbf77d49
+def _step_derivatives(plan, number, g, values):
+    """Return derivatives by the operands of a step; the operand that is data and the sums
+    over its rows and columns of data times derivative, or None."""
+    step, y = plan.steps[number], values[number]
+    if step.degree:  # a product of data: its factors need no derivatives
+        product = g * y
+        return (), Ref(number), (product.sum(1), product.sum(0))
+    arrays = [values[k].T if turned else values[k] for k, turned in step.operands]
+    if step.operation not in ("matmul", "gram"):
+        return _adjoint(step.operation, g, *arrays), None, None
+    matmul = step.operation == "matmul"
+    ref, adjoint = step.operands[matmul], _matmul_adjoint if matmul else _gram_adjoint
+    parts, sums = adjoint(g, y, plan.steps[ref.step].degree > 0, *arrays)
+    return parts, ref, sums
+
+
 def run_backward(
     plan: Plan,
     block: str,  # kind of axis that is cut into blocks; "": steps outside of blocks
@@ -388,21 +387,9 @@ def run_backward(
     for number in reversed(plan.order[block]):
         if number not in derivatives:
             continue
-        step, g, y = plan.steps[number], derivatives.pop(number), values[number]
-        parts, data, sums = (), Ref(number), None
-        if step.degree:  # a product of data: its factors need no derivatives
-            product = g * y
-            sums = product.sum(1), product.sum(0)
-        else:
-            arrays = [values[k].T if turned else values[k] for k, turned in step.operands]
-            if step.operation in ("matmul", "gram"):
-                matmul = step.operation == "matmul"
-                data = step.operands[1 if matmul else 0]
-                adjoint = _matmul_adjoint if matmul else _gram_adjoint
-                parts, sums = adjoint(g, y, plan.steps[data.step].degree > 0, *arrays)
-            else:
-                parts = _adjoint(step.operation, g, *arrays)
-        for (k, turned), x in zip(step.operands, parts):
+        g = derivatives.pop(number)
+        parts, ref, sums = _step_derivatives(plan, number, g, values)
+        for (k, turned), x in zip(plan.steps[number].operands, parts):
             if x is not None and not plan.steps[k].constant:
                 x = x.T if turned else x
                 if k in derivatives:
@@ -410,12 +397,11 @@ def run_backward(
                 else:
                     derivatives[k] = x
         if sums is not None:
-            degree, kinds = plan.steps[data.step].degree, plan.steps[data.step].kinds
-            for kind, x in zip(kinds[::-1] if data.transposed else kinds, sums):
-                if kind == BLOCK:
-                    contributions[block][part] += degree * x
-                else:
-                    contributions[kind] += degree * x
+            data = plan.steps[ref.step]
+            kinds = data.kinds[::-1] if ref.transposed else data.kinds
+            for kind, x in zip(kinds, sums):
+                place = (block, part) if kind == BLOCK else (kind, slice(None))
+                contributions[place[0]][place[1]] += data.degree * x
 
 # %% ../../nbs/inside_contraction.ipynb #e53947dd
 class GraphSums(NamedTuple):
