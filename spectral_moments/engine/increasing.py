@@ -20,7 +20,7 @@ from .views import Means
 
 # %% ../../nbs/inside_recurrence.ipynb #0fab79c9
 def compiled(**options):
-    "`numba.njit` with a cache on disk, or without where nothing can be written."
+    "Compile by `numba.njit`, with a cache on disk where something can be written."
 
     def decorate(function):
         try:
@@ -36,11 +36,11 @@ CACHE = 24 * 1024  # bytes of R to keep in the level-1 cache
 STRIP = 2**18  # bytes of c to keep in the level-2 cache
 GROUP = 8  # orders that are unrolled at once
 FULL = (0,) * GROUP  # as long as a group
-MARKS = 16  # column blocks of the way back, at most
+MARKS = 16  # column blocks of the backward pass, at most
 
 # %% ../../nbs/inside_recurrence.ipynb #a48b29af
 def _zeros(*shape):
-    "Zeros that begin with a line of the cache."
+    "Return zeros that begin with a line of the cache."
     line, size = 8, math.prod(shape)
     raw = np.zeros(size + line)
     first = -(raw.__array_interface__["data"][0] // raw.itemsize) % line
@@ -48,7 +48,7 @@ def _zeros(*shape):
 
 # %% ../../nbs/inside_recurrence.ipynb #fa2cf69f
 def _pack(phi):
-    "Tiles of a matrix (P, Q), each column by column: shape (P/2, 4 * Q/2), rounded up."
+    "Return the tiles of a matrix (P, Q), column by column: (P/2, 4 * Q/2), rounded up."
     P, Q = phi.shape
     tiles = np.zeros((-(-P // 2), -(-Q // 2), 2, 2))
     for i in range(2):
@@ -60,7 +60,7 @@ def _pack(phi):
 
 @compiled()
 def _entries(x, j):
-    "The four entries of tile `j` in a row of tiles."
+    "Return the four entries of tile `j` in a row of tiles."
     return x[4 * j], x[4 * j + 1], x[4 * j + 2], x[4 * j + 3]
 
 # %% ../../nbs/inside_recurrence.ipynb #2b9ffb19
@@ -95,7 +95,7 @@ def _tile(x, y, R, C, before, after, path, orders):
 # %% ../../nbs/inside_recurrence.ipynb #1f9f61cd
 @compiled()
 def _tile_in_groups(x, y, R, C, before, spare, orders):
-    "One tile of more than `GROUP` orders; `orders` are those of the last group."
+    "Update one tile of more than `GROUP` orders; `orders` are those of the last group."
     size = 2 * LANES * GROUP
     after, other = spare[: 4 * LANES], spare[4 * LANES :]
     _tile(x, y, R[:size], C[:size], before, after, None, FULL)
@@ -109,7 +109,7 @@ def _tile_in_groups(x, y, R, C, before, spare, orders):
 # %% ../../nbs/inside_recurrence.ipynb #2dd53179
 @compiled()
 def _row(x, y, R, c, before, spare, orders):
-    "One row of tiles from left to right."
+    "Update one row of tiles from left to right."
     for j in range(len(R)):
         if spare is None:
             _tile(_entries(x, j), _entries(y, j), R[j], c, before, None, None, orders)
@@ -118,8 +118,8 @@ def _row(x, y, R, c, before, spare, orders):
 
 
 @compiled()
-def _walk(x, y, R, C, start, marks, width, spare, orders):
-    "All rows of tiles, in blocks of `width` tile columns."
+def _forward(x, y, R, C, start, marks, width, spare, orders):
+    "Update all rows of tiles, in blocks of `width` tile columns."
     for block, left in enumerate(range(0, len(R), width)):
         if len(marks) > 0:
             marks[block] = C
@@ -149,11 +149,11 @@ def _advance(x, y, R, width=None, marks=None):
         x_part, y_part, start = (z[top : top + height] for z in (x, y, START))
         C[:] = 0
         state = R.reshape(tiles, size), C[: len(x_part)]
-        _walk(x_part, y_part, *state, start, marks, width, spare, last)
+        _forward(x_part, y_part, *state, start, marks, width, spare, last)
 
 # %% ../../nbs/inside_recurrence.ipynb #e2a7a187
 class CycleSums(NamedTuple):
-    "Sums over increasing cycles, not divided by their number."
+    "Hold sums over increasing cycles, not divided by their number."
 
     total: np.ndarray  # over all cycles of each order, shape (n_max,)
     rows: np.ndarray | None  # over those through each row, shape (n_max, P)
@@ -161,7 +161,7 @@ class CycleSums(NamedTuple):
 
 
 def _closing(enter, h, tiles):
-    "Closing weights of the lanes from start row `h` on: shape (tile columns, 2, LANES)."
+    "Return the closing weights of lanes from row `h` on: (tile columns, 2, LANES)."
     rows = enter[h : h + LANES]
     close = np.zeros((2 * tiles, LANES))
     close[: rows.shape[1], : len(rows)] = rows.T
@@ -169,7 +169,7 @@ def _closing(enter, h, tiles):
 
 # %% ../../nbs/inside_recurrence.ipynb #34df2064
 def _block_sums(enter, x, y, h, n_max):
-    "`CycleSums` of the cycles that start in rows h, ..., h + LANES - 1; totals only."
+    "Sum the cycles that start in rows h, ..., h + LANES - 1: `CycleSums`, totals only."
     tiles = x.shape[1] // 4
     R = _zeros(tiles, n_max, 2, LANES)
     _advance(x[h // 2 :], y[h // 2 :], R)
@@ -222,20 +222,20 @@ def _meet(R, V, row, column, orders):
 # %% ../../nbs/inside_recurrence.ipynb #bfcf8efa
 @compiled()
 def _turned(x, j):
-    "The four entries of tile `j`, turned by 180 degrees."
+    "Return the four entries of tile `j`, turned by 180 degrees."
     return x[4 * j + 3], x[4 * j + 2], x[4 * j + 1], x[4 * j]
 
 
 @compiled()
 def _undo_row(x, y, R, c, before, lower, orders):
-    "One row of tiles taken back, from left to right."
+    "Take one row of tiles back, from left to right."
     for j in range(len(R)):
         _undo(_entries(x, j), _entries(y, j), R[j], c, before, lower[j], orders)
 
 
 @compiled()
 def _meet_row(x, y, R, lower, W, v, upper_sums, lower_sums, columns, orders):
-    "One row of tiles from right to left, on what remains; it meets what came before."
+    "Go through a row of tiles from right to left, and combine both directions."
     size = R.shape[1]
     arrivals = np.zeros(2 * size)
     for j in range(len(R) - 1, -1, -1):
@@ -245,8 +245,8 @@ def _meet_row(x, y, R, lower, W, v, upper_sums, lower_sums, columns, orders):
 
 
 @compiled()
-def _walk_back(x, y, R, W, start, marks, width, rows, columns, orders):
-    "The way back of one block of lanes; adds to `rows` and `columns`."
+def _backward(x, y, R, W, start, marks, width, rows, columns, orders):
+    "Run one block of lanes backwards; add to `rows` and `columns`."
     V, lower = np.zeros((len(x), R.shape[1])), np.zeros((width, R.shape[1]))
     for block in range(len(marks) - 1, -1, -1):
         left, right = block * width, min((block + 1) * width, len(R))
@@ -262,7 +262,7 @@ def _walk_back(x, y, R, W, start, marks, width, rows, columns, orders):
 
 # %% ../../nbs/inside_recurrence.ipynb #17564b54
 def _block_influences(enter, x, y, h, n_max):
-    "`CycleSums` of the cycles that start in rows h, ..., h + LANES - 1."
+    "Sum the cycles that start in rows h, ..., h + LANES - 1: `CycleSums`."
     x, y = x[h // 2 :], y[h // 2 :]
     tiles, size, orders = x.shape[1] // 4, 2 * LANES * n_max, (0,) * n_max
     width = max(1, CACHE // (16 * size), -(-tiles // MARKS))
@@ -273,21 +273,20 @@ def _block_influences(enter, x, y, h, n_max):
     closed, W[:, 0] = R * close[:, None], close[:, ::-1]
     rows, columns = _zeros(2 * len(x), size), _zeros(tiles, size)
     state = R.reshape(tiles, size), W.reshape(tiles, size)
-    _walk_back(x, y, *state, START, marks, width, rows, columns, orders)
+    _backward(x, y, *state, START, marks, width, rows, columns, orders)
     return _gather(closed, rows, columns, h, enter.shape)
 
 # %% ../../nbs/inside_recurrence.ipynb #c1e6a54e
 def _gather(closed, rows, columns, h, shape):
-    "`CycleSums` of one block from the products that close cycles and from `_meet`."
+    "Return `CycleSums` of one block from the products that close cycles and `_meet`."
     n_max = closed.shape[1]
     through = np.zeros((n_max, h + max(len(rows), LANES)))
     through[:, h : h + len(rows)] = rows.reshape(-1, n_max, 2 * LANES).sum(axis=2).T
     through[:, h : h + LANES] += closed.sum(axis=(0, 2))
     columns = (columns.reshape(closed.shape) + closed).sum(axis=3)
     columns = columns.swapaxes(0, 1).reshape(n_max, -1)
-    return CycleSums(
-        closed.sum(axis=(0, 2, 3)), through[:, : shape[0]], columns[:, : shape[1]]
-    )
+    total = closed.sum(axis=(0, 2, 3))
+    return CycleSums(total, through[:, : shape[0]], columns[:, : shape[1]])
 
 # %% ../../nbs/inside_recurrence.ipynb #b94443e5
 def increasing_sums(
@@ -298,7 +297,7 @@ def increasing_sums(
     influences=False,  # whether to sum over the cycles through each row and column too
     n_jobs=1,  # number of threads
 ):  # `CycleSums`
-    "Sums over increasing cycles: entries of `leave` times entries of `enter`."
+    "Sum over increasing cycles: entries of `leave` times entries of `enter`."
     single, turned = leave is enter, len(enter) > enter.shape[1]
     if turned:
         enter, leave = enter[::-1, ::-1].T, leave[::-1, ::-1].T
@@ -348,8 +347,8 @@ FEWEST_CYCLES = 1e-9  # a smaller share of all cycles is too few to count them i
 
 def increasing_means(view, n_max, deviations=True, n_jobs=1):
     "Return the `Means` over increasing cycles of orders 1..n_max, of one system."
-    ((name, factors),), n = view.factors.items(), np.arange(1, n_max + 1)
-    options = n_max, deviations, n_jobs
+    (name,), n = view.factors, np.arange(1, n_max + 1)
+    factors, options = view.factors[name], (n_max, deviations, n_jobs)
     sums = _mean_sums(factors.left, factors.right, *options)
     P, Q = factors.right.shape  # a cycle of order n passes n of the rows and of the columns
     count = [np.ones(n_max), n[:, None] / np.full(P, P), n[:, None] / np.full(Q, Q)]
