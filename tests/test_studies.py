@@ -137,5 +137,5 @@ def test_pages_say_what_they_were_made_of():
     "Whatever reads a stored file prints its command, seed, commit and date."
     for path in sorted(ROOT.glob("nbs/*.ipynb")):
         text = path.read_text()
-        if "results/" in text or "import read" in text:
+        if "results/" in text or "import common" in text or "import read" in text:
             assert "source(" in text, path.name
