@@ -157,7 +157,12 @@ def find_layer(model, layer):
 class Hooks:
     "Call `take(name, module, output)` for outputs of layers whenever a model is called."
 
-    def __init__(self, model, layers, take):  # layers: {name: module}
+    def __init__(
+        self,
+        model: nn.Module,  # the module that is called
+        layers: dict,  # name -> module
+        take: Callable,  # (name, module, output), called for each output
+    ):
         self.model, self.layers, self.take = model, layers, take
         self.handles, self.calls, self.paused = [], None, False
 
@@ -373,7 +378,11 @@ class Watch(Hooks):
             options = dict(population=math.prod(self.shapes[name])) | options
         return estimate(phi, n_max, **options)
 
-    def dimension(self, of: str = "layer", **options) -> LayerDimensions:
+    def dimension(
+        self,
+        of: str = "layer",  # or "infinite", as for `estimate`
+        **options,  # of `sm.estimate`
+    ) -> LayerDimensions:
         "Estimate the dimensions of all layers, with errors, by options of `estimate`."
         names = dict.fromkeys([*self.layers, *self.shapes])
         found = {name: self.estimate(name, of=of, **options) for name in names}
