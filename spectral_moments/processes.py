@@ -244,8 +244,12 @@ class RBF(Process):
         "The largest eigenvalue."
         return float(np.exp(rbf_spectrum.log_rates(self.eta)[0].sum()))
 
-    def kernel(self, x: ArrayLike, y: ArrayLike) -> np.ndarray:
-        "Return exp(-(x - y).inv(kernel_cov).(x - y) / 2) of inputs (N, d), (M, d): (N, M)."
+    def kernel(
+        self,
+        x: ArrayLike,  # inputs (N, d)
+        y: ArrayLike,  # inputs (M, d)
+    ) -> np.ndarray:  # (N, M)
+        "Return the kernel exp(-(x - y).inv(kernel_cov).(x - y) / 2) of all pairs."
         t_x, t_y = (np.sqrt(self.eta) * self._standardise(z) for z in (x, y))
         return np.exp(-cdist(t_x, t_y, "sqeuclidean") / 2)
 
@@ -253,8 +257,12 @@ class RBF(Process):
         "Return degrees of the eigenfunctions along the rows of `axes`, as eigenvalues go."
         return rbf_spectrum.multi_indices(self.eta, check_count(count, "count"))
 
-    def eigenfunctions(self, x: ArrayLike, count: int) -> np.ndarray:
-        "Return orthonormal eigenfunctions at inputs (N, d), as eigenvalues go: (N, count)."
+    def eigenfunctions(
+        self,
+        x: ArrayLike,  # inputs (N, d)
+        count: int,  # how many, in the order of `eigenvalues`
+    ) -> np.ndarray:  # (N, count)
+        "Return eigenfunctions, orthonormal under the distribution of the inputs."
         t, u = self._standardise(x), self.multi_indices(count)
         values = np.ones((len(t), len(u)))
         for i, q in enumerate(np.sqrt(1 + 4 * self.eta)):
