@@ -253,7 +253,9 @@ def test_rows_of_every_kind(tmp_path, small, kind, dtype, n_trials):
     assert len(blocks) < 30
     assert len(blocks) > 2 or kind == "fortran"  # 512 rows of a page of memory
     done, weighted = [], lambda k, first, second: (k + 1) * (first * second).sum()
-    total = arrays.sum_blocks(weighted, [trials, trials], blocks, operator.add, done.append)
+    numbered = [(rows, k) for k, rows in enumerate(blocks)]
+    both = [trials, trials]
+    total = arrays.sum_blocks(weighted, both, numbered, operator.add, done.append)
     np.testing.assert_allclose(
         arrays.to_numpy(total), weights(blocks) @ (expected**2).sum((0, 2))
     )
@@ -335,7 +337,8 @@ def test_dask_adds_in_a_tree_and_next_to_other_arrays(tmp_path, small):
     "Nothing but the sum reaches the client; several arrays are cut alike."
     x, y = stored("dask", tmp_path, MANY), da.from_array(-MANY, (1, 33, 6))
     first, second = open_trials(x), open_trials(y)
-    blocks, product = row_blocks(first), lambda k, *blocks: np.prod(blocks, axis=0).sum()
+    blocks = [(rows, k) for k, rows in enumerate(row_blocks(first))]
+    product = lambda k, *blocks: np.prod(blocks, axis=0).sum()
     with dask.config.set(scheduler="synchronous"):
         total = arrays.sum_blocks(product, [first, second, MANY], blocks, operator.add)
     np.testing.assert_allclose(total, -(MANY**3).sum(), rtol=1e-10)
@@ -354,7 +357,8 @@ def test_dask_chunks_are_validated_where_they_are_computed(small):
     trials = open_trials(da.from_array(bad, 50), "table")
     take_rows(trials, slice(0, 50))
     with pytest.raises(ArgumentError, match="table has infinite entries"):
-        arrays.sum_blocks(np.multiply, [trials], row_blocks(trials), np.multiply)
+        blocks = [(rows, 1.0) for rows in row_blocks(trials)]
+        arrays.sum_blocks(np.multiply, [trials], blocks, np.multiply)
     frame = pytest.importorskip("dask.dataframe").from_pandas(FRAME, npartitions=2)
     with pytest.raises(ArgumentError, match=r"to_dask_array\(lengths=True\)"):
         open_trials(frame)

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from conftest import cycle_mean, normal
 
-from spectral_moments.engine import pair_sums
+from spectral_moments.engine import data as engine_data
+from spectral_moments.engine.arrays import sum_blocks
 from spectral_moments.engine.data import open_data
 from spectral_moments.engine.pair_sums import (
     add_sums,
@@ -70,9 +71,10 @@ def summed(data, words, origin=None):
     "Moments from sums over pieces of rows about some origin."
     reader = make_reader(data, words)
     if origin is not None:
-        far = np.random.default_rng(1).normal(size=len(reader.origins[0]))
-        reader = reader._replace(origins=[x + origin * far for x in reader.origins])
-    sums = pair_sums.sum_pairs(data, reader)
+        far = np.random.default_rng(1).normal(size=len(reader.origin))
+        reader = reader._replace(origin=reader.origin + origin * far)
+    arrays = [x.trials for x in data.matrices.values()]
+    sums = sum_blocks(reader, arrays, engine_data.row_pieces(data), add_sums)
     return pair_moments(data, words, reader, sums)
 
 
@@ -92,9 +94,8 @@ def test_the_origin_and_the_pieces_do_not_matter(groups, T, monkeypatch):
     data = opened(recorded(50, T=T), groups=groups)
     one = summed(data, words)
     assert_same(one, summed(data, words, origin=10.0), rtol=1e-7)
-    monkeypatch.setattr(pair_sums, "PIECE", 16)
-    monkeypatch.setattr(pair_sums, "GROUPED_ROWS", 3)
-    assert len(pair_sums.row_pieces(data)) >= 10
+    monkeypatch.setattr(engine_data, "PIECE", 16)
+    assert len(engine_data.row_pieces(data)) >= 10
     assert_same(one, summed(data, words))
 
 
@@ -106,8 +107,7 @@ def test_parts_are_added_in_any_order(groups):
     for some in ([4, 1], [0, 2, 5], [3, *range(6, 10)]):
         rows = np.flatnonzero(np.isin(units, some))
         labels = None if groups is None else np.unique(groups[rows], return_inverse=True)[1]
-        reader = reader._replace(labels=[labels])
-        parts.append(reader(0, *[x.trials[:, rows] for x in data.matrices.values()]))
+        parts.append(reader(labels, *[x.trials[:, rows] for x in data.matrices.values()]))
     expected = pair_means(data, words)
     for order in itertools.permutations(parts):
         total = functools.reduce(add_sums, order)
@@ -118,14 +118,14 @@ def test_parts_are_added_in_any_order(groups):
 
 def test_sums_are_scaled_by_powers_of_two():
     trials, words = recorded(), WORDS[2]
-    reader = make_reader(opened(trials), words)._replace(origins=[np.zeros(7)])
+    reader = make_reader(opened(trials), words)._replace(origin=np.zeros(7))
     blocks = [x for x in trials.values()]
-    one = [sums.scaled(3) for sums in reader(0, *blocks)]
-    two = reader(0, *[8.0 * x for x in blocks])
+    one = [sums.scaled(3) for sums in reader(None, *blocks)]
+    two = reader(None, *[8.0 * x for x in blocks])
     for x, y in zip(one[0][:4], two[0][:4]):
         np.testing.assert_array_equal(x, y)
-    for pair, known in one[0].corrections.items():
-        assert all(map(np.array_equal, known, two[0].corrections[pair]))
+    for key, known in one[0].products.items():
+        np.testing.assert_array_equal(known, two[0].products[key])
 
 
 def test_missing_and_infinite_entries_are_seen():

@@ -355,9 +355,9 @@ def row_blocks(trials) -> list:  # as returned by `open_trials`, (T, P, Q)
 
 # %% ../../nbs/inside_arrays.ipynb #fcb20a2f
 def sum_blocks(
-    function,  # of (number of the block, its rows (T, n, Q) of each array)
+    function,  # of (label of the block, its rows (T, n, Q) of each array)
     arrays: list,  # as returned by `open_trials`, with the same rows
-    blocks: list,  # slices of consecutive rows; in memory also numbers of rows
+    blocks: list,  # pairs: slice of rows, or in memory their numbers; label
     combine,  # associative function of two results; must not modify them
     advance=None,  # called with the number of rows of each finished block
 ):  # the combined result
@@ -367,9 +367,9 @@ def sum_blocks(
     if "dask" in backends and backends <= {"dask", "numpy"}:
         return _sum_by_dask(function, arrays, blocks, combine, advance)
     total = None
-    for k, rows in enumerate(blocks):
+    for rows, label in blocks:
         parts = [take_rows(x, rows) for x in arrays]
-        result = function(k, *parts)
+        result = function(label, *parts)
         total = result if total is None else combine(total, result)
         advance(parts[0].shape[1])
     return total
@@ -381,13 +381,13 @@ def _sum_by_dask(function, arrays, blocks, combine, advance):
     from dask.array import asanyarray
     from dask.callbacks import Callback
 
-    sizes = tuple(rows.stop - rows.start for rows in blocks)
+    sizes = tuple(rows.stop - rows.start for rows, _ in blocks)
     chunked = [asanyarray(x).rechunk({0: -1, 1: sizes, 2: -1}) for x in arrays]
     parts = zip(*[x.to_delayed().ravel() for x in chunked])
     call = dask.delayed(lambda function, *arguments: function(*arguments), pure=False)
     fold = dask.delayed(functools.reduce, pure=False)
     function, combine = dask.delayed(function), dask.delayed(combine)  # sent once
-    results = [call(function, k, *several) for k, several in enumerate(parts)]
+    results = [call(function, label, *rows) for (_, label), rows in zip(blocks, parts)]
     waiting = {result.key: size for result, size in zip(results, sizes)}
     while len(results) > 1:
         results = [fold(combine, results[k : k + 8]) for k in range(0, len(results), 8)]
