@@ -15,7 +15,8 @@ from .checks import ArgumentError, check_count, check_flag, check_labels
 from .checks import check_numbers, check_population
 from .engine.arrays import check_trials
 from .engine.data import check_axes, open_data, scale_by_power
-from .engine.methods import Options, add_sampled, check_sizes, run_plan
+from .engine.average import Options
+from .engine.methods import add_sampled, check_sizes, run_plan
 from .engine.pair_sums import add_sums, make_reader, pair_moments
 from .results import Estimate, make_estimate, power_words
 
@@ -87,7 +88,7 @@ class Stream:
             raise ArgumentError("origin", f"origin must be {n_features} finite numbers")
         sample = check_count(sample, "sample", least=16)
         self._held = Reservoir(sample, check_count(random_state, "random_state", least=0))
-        self._sums, self._exponent, self._grouped = None, 0, None
+        self._reader, self._sums, self._grouped = None, None, None
         self.n_rows, self.n_missing = 0, 0
 
     def __repr__(self):
@@ -109,11 +110,10 @@ class Stream:
         x = check_trials(rows, name="rows", missing=None)
         self._check_batch(x, groups)
         labels = check_labels(groups, x.shape[1], "groups")
-        if self._sums is None:
-            data = open_data({"phi": x}, trials=True)
-            self._exponent = data.matrices["phi"].scale_exponent
-        sums = self._reader(x)(0, *[x]) if labels is None else self._sum_groups(x, labels)
+        reader = self._reader or self._make_reader(x)
+        sums = reader(labels, x)
         self._sums = sums if self._sums is None else add_sums(self._sums, sums)
+        self._reader = reader
         self._held.add(x.copy(), labels)
         self._grouped = groups is not None
         self.n_rows += x.shape[1]
@@ -148,21 +148,14 @@ class Stream:
         if self.n_rows and self._grouped != (groups is not None):
             raise ArgumentError("groups", "pass groups with every batch, or with none")
 
-    def _reader(self, x):
+    def _make_reader(self, x):
         "Return the reader of pair sums, about the origin of the stream."
         data = open_data({"phi": x}, center=self.center, trials=True)
         reader = make_reader(data, power_words(2))
-        if self.center:
-            origin = scale_by_power(self.origin, -self._exponent)
-            origins = [np.resize(origin, len(x)) for x in reader.origins]  # both halves
-            reader = reader._replace(origins=origins)
-        return reader._replace(exponents=(self._exponent,))
-
-    def _sum_groups(self, x, labels):
-        "Return the sums of a batch with groups."
-        order = np.argsort(labels, kind="stable")
-        reader = self._reader(x)._replace(labels=[labels[order]])
-        return reader(0, x[:, order])
+        if self.center:  # the same for both halves of the repeats
+            origin = scale_by_power(self.origin, -reader.exponents[0])
+            reader = reader._replace(origin=np.resize(origin, len(reader.origin)))
+        return reader
 
 # %% ../nbs/inside_stream.ipynb #e5421ce0
 def _merge(one, other):
@@ -177,7 +170,7 @@ def _merge(one, other):
     if one._grouped != other._grouped or len(one._held.rows) != len(other._held.rows):
         raise ArgumentError("other", "the streams differ in groups or repeats")
     both = copy.deepcopy(one)
-    power = other._exponent - one._exponent
+    power = other._reader.exponents[0] - one._reader.exponents[0]
     both._sums = add_sums(one._sums, [x.scaled(power) for x in other._sums])
     both._held.merge(other._held)
     both.n_rows, both.n_missing = one.n_rows + other.n_rows, one.n_missing + other.n_missing
@@ -200,12 +193,11 @@ def _answer(stream, stderr):
     if held.n_groups == data.inputs.count:  # all rows are here
         moments = run_plan(data, words, deviations=stderr, rng=options.rng)
     else:
-        data.matrices["phi"].scale_exponent = stream._exponent
+        data.matrices["phi"].scale_exponent = stream._reader.exponents[0]
         check_sizes(data, words)
         known = None
         if not stream.n_missing:
-            reader = stream._reader(held.rows[:, :1])
-            found = pair_moments(data, words[:2], reader, stream._sums, stderr)
+            found = pair_moments(data, words[:2], stream._reader, stream._sums, stderr)
             known = words[:2], found
         total = stream.n_rows, held.n_groups
         moments = add_sampled(data, words, options, known, *total)

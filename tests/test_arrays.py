@@ -356,8 +356,8 @@ def test_dask_chunks_are_validated_where_they_are_computed(small):
     bad[300, 2] = np.inf
     trials = open_trials(da.from_array(bad, 50), "table")
     take_rows(trials, slice(0, 50))
+    blocks = [(rows, 1.0) for rows in row_blocks(trials)]
     with pytest.raises(ArgumentError, match="table has infinite entries"):
-        blocks = [(rows, 1.0) for rows in row_blocks(trials)]
         arrays.sum_blocks(np.multiply, [trials], blocks, np.multiply)
     frame = pytest.importorskip("dask.dataframe").from_pandas(FRAME, npartitions=2)
     with pytest.raises(ArgumentError, match=r"to_dask_array\(lengths=True\)"):

@@ -10,11 +10,12 @@ import spectral_moments as sm
 from spectral_moments.engine.all_cycles import word_means
 from spectral_moments.engine.average import (
     Moments,
+    Options,
     Step,
-    _spread,
     average,
     join_moments,
     random_blocks,
+    spread_of_draws,
 )
 from spectral_moments.engine.data import AxisInfo, open_data
 from spectral_moments.engine.views import draw_view
@@ -44,8 +45,8 @@ def test_the_mean_over_blocks(grouped):
     groups = np.repeat(np.arange(12), [1, 2] * 4 + [2] * 4) if grouped else None
     data = open_data({"phi": x}, groups=groups, center=False)
     data.matrices["phi"].scale_exponent = 0
-    step = Step(POWERS, word_means, "blocks of rows", block_size=10)
-    found = average(data, step, rng=np.random.default_rng(5))
+    step = Step(word_means, "blocks of rows", block_size=10)
+    found = average(data, step, POWERS, Options(rng=np.random.default_rng(5)))
     blocks = random_blocks(data.inputs, 10, np.random.default_rng(5))
     units = np.arange(20) if groups is None else groups
     each, deviations = [], np.zeros((3, units.max() + 1))
@@ -100,8 +101,8 @@ def test_random_members_are_groups_in_the_mean():
     np.testing.assert_allclose(np.mean(each, axis=0), truth, rtol=1e-10)
     data = open_data({"phi": x}, groups=groups, center=False)
     data.matrices["phi"].scale_exponent = 0
-    step = Step(POWERS, word_means, "", members=True, draws=200)
-    found = average(data, step, rng=np.random.default_rng(0))
+    step = Step(word_means, "", members=True, draws=200)
+    found = average(data, step, POWERS, Options(rng=np.random.default_rng(0)))
     error = standard_error(found.replicates["draws"])
     assert (error > 0).all() and (abs(found.values - truth) < 4 * error).all()
 
@@ -143,14 +144,14 @@ def test_draws_that_are_not_known_do_not_count():
         drawn[:8, 0].std(ddof=1) / np.sqrt(8),
         drawn[:, 1].std(ddof=1) / np.sqrt(32),
     ]
-    np.testing.assert_allclose(standard_error(_spread(drawn)), expected, rtol=1e-12)
+    np.testing.assert_allclose(standard_error(spread_of_draws(drawn)), expected, rtol=1e-12)
 
 
 def test_words_of_several_steps_come_in_their_order():
     "What one step does not draw has no Monte Carlo error; those of two steps add."
     rng = np.random.default_rng(2)
     inputs = rng.normal(size=(3, 10))
-    drawn = [_spread(rng.normal(size=(20, 1))), _spread(rng.normal(size=(20, 2)))]
+    drawn = [spread_of_draws(rng.normal(size=(20, size))) for size in (1, 2)]
     parts = []
     for words, spread in zip(([1], [2, 0]), drawn):
         numbers = np.array(words) + 1.0

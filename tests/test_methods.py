@@ -11,7 +11,7 @@ import spectral_moments as sm
 from spectral_moments.checks import ArgumentError
 from spectral_moments.engine import average as engine_average
 from spectral_moments.engine import methods
-from spectral_moments.engine.average import random_blocks
+from spectral_moments.engine.average import Options, random_blocks
 from spectral_moments.engine.data import AxisInfo, open_data
 from spectral_moments.estimation import estimate_words
 
@@ -61,8 +61,7 @@ def test_numbers_of_draws():
     assert labels(X) == "increasing (32 permutations)"
     assert labels(X, n_permutations=0, stderr=False) == "increasing (order given)"
     data = open_data({"phi": np.ones((400, 260))})
-    (step,) = methods.draw_steps(data, (("phi",) * 5,), None, 1)
-    assert step.draws == 10  # a large matrix
+    assert methods.choose_step(data, 5, Options()).draws == 10  # a large matrix
 
 
 def words(given, asked, **options):
@@ -280,12 +279,13 @@ def test_groups_of_a_large_file(nothing_loaded, tmp_path, blocks):
 @pytest.mark.parametrize("groups", [None, np.random.default_rng(0).integers(0, 50, 400)])
 def test_rows_of_a_sample(groups):
     axis, rng = AxisInfo(400, groups), np.random.default_rng(1)
-    rows = methods.sample_rows(axis, 100, rng)
+    rows = engine_average.sample_rows(axis, 100, rng)
     assert (np.diff(rows) > 0).all() and 85 < len(rows) <= 100
     if groups is not None:
         assert np.isin(groups, groups[rows]).sum() == len(rows)
     for size in (None, 400, 1000):
-        np.testing.assert_array_equal(methods.sample_rows(axis, size, rng), np.arange(400))
+        rows = engine_average.sample_rows(axis, size, rng)
+        np.testing.assert_array_equal(rows, np.arange(400))
 
 
 def test_words_of_large_systems(nothing_loaded, tmp_path, blocks):
