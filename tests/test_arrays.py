@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 import torch
 import xarray as xr
-from conftest import normal, succeed
+from conftest import normal
 from scipy.sparse import csc_array
 
 from spectral_moments.checks import ArgumentError
@@ -303,34 +303,6 @@ def test_large_integers_in_a_file(tmp_path, small):
     with pytest.raises(ArgumentError, match="table has integers up to") as caught:
         take_rows(trials, slice(0, 2))
     assert caught.value.argument == "table"
-
-
-SHORTER = """
-import os, sys
-import numpy as np
-from spectral_moments.engine import arrays
-arrays.LOADED = 0
-path = sys.argv[1]
-np.save(path, np.random.default_rng(0).random((4000, 50)))
-phi = np.load(path, mmap_mode="r")
-trials = arrays.open_trials(phi)
-os.truncate(path, 9000)
-for read in (lambda: arrays.take_rows(trials, slice(None)),
-             lambda: arrays.take_rows(trials, np.array([3999])),
-             lambda: arrays.check_trials(phi)):
-    try:
-        read()
-    except ValueError as error:
-        print(error)
-"""
-
-
-def test_a_map_of_a_file_that_became_shorter(tmp_path):
-    "Reading it would end the process."
-    done = succeed("-c", SHORTER, tmp_path / "x.npy")
-    assert done.stdout.splitlines() == 3 * [
-        "phi is a map of a file that became shorter; load it again"
-    ]
 
 
 def test_dask_adds_in_a_tree_and_next_to_other_arrays(tmp_path, small):

@@ -75,6 +75,8 @@ def to_numpy(x) -> np.ndarray:  # array of any kind, or list of arrays of one sh
 # %% ../../nbs/inside_arrays.ipynb #e744a69c
 def _as_array(x, name):
     "Make a numpy array of whatever dtype, or raise an error that gives the reason."
+    if type(x) is np.ndarray:
+        return x
     kind = f"is a {type(x).__name__}"
     if x is None:
         raise _error(name, "is None; pass a matrix of numbers")
@@ -90,7 +92,6 @@ def _as_array(x, name):
         return _frame_array(x, name)
     if backend(x) == "torch":
         return _tensor_array(x, name)
-    _check_map(x, name)
     try:
         return np.asarray(x[...] if backend(x) == "file" else _filled(x))
     except (ValueError, TypeError, RuntimeError) as error:
@@ -212,10 +213,8 @@ def tensor_trials(
     name: str = "phi",  # argument to name in errors
 ):  # float64 tensor (T, P, Q) on the same device, with its gradient
     "Validate a tensor as trials."
-    dense = str(phi.layout) == "torch.strided" and phi.device.type != "meta"
-    sound = dense and phi.ndim in (2, 3) and phi.numel() and phi.is_floating_point()
-    if not sound or not bool(phi.isfinite().all()):
-        check_trials(phi.detach().cpu() if dense else phi, name=name, missing=True)
+    near = phi.detach() if phi.device.type == "meta" else phi.detach().cpu()
+    check_trials(near, name=name, missing=True)
     return phi.resolve_neg().double().reshape(-1, *phi.shape[-2:])
 
 # %% ../../nbs/inside_arrays.ipynb #5431069f
@@ -232,9 +231,6 @@ class Rows:
     ):
         self.shape, self.ndim, self.dtype = tuple(shape), len(shape), np.dtype(dtype)
         self.read, self.chunk, self.name = read, chunk, name
-
-    def __repr__(self):
-        return f"Rows(shape={self.shape}, dtype={self.dtype}, read when asked for)"
 
     def __getitem__(self, rows):
         "Read rows of all trials: a slice, numbers in any order, or `...` for all of them."
@@ -267,15 +263,6 @@ def _block_height(trials):
     return max(height // chunk, 1) * chunk
 
 # %% ../../nbs/inside_arrays.ipynb #f2ed6566
-def _check_map(x, name):
-    "Refuse a memory map of a file that was shortened since."
-    inside = getattr(x, "_mmap", None)
-    if isinstance(inside, mmap.mmap) and x.mode in ("r", "r+"):
-        begin = x.offset - x.offset % mmap.ALLOCATIONGRANULARITY
-        if inside.size() < begin + len(inside):
-            raise _error(name, "is a map of a file that became shorter; load it again")
-
-
 def open_rows(x, name: str) -> Rows:  # memory map, data set of h5py, array of Zarr, `Rows`
     "Return an array (P, Q) or (T, P, Q) as `Rows` (T, P, Q), read from where it is stored."
     chunks = getattr(x, "chunks", None)
@@ -285,7 +272,6 @@ def open_rows(x, name: str) -> Rows:  # memory map, data set of h5py, array of Z
     by_rows = isinstance(x, Rows) or len(x.shape) == 2
 
     def read(rows):
-        _check_map(x, name)
         block = np.array(x[rows] if by_rows else x[:, rows])  # a copy, no longer mapped
         if getattr(x, "mode", "") == "r" and hasattr(mmap, "MADV_DONTNEED"):
             x._mmap.madvise(mmap.MADV_DONTNEED)

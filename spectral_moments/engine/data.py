@@ -258,9 +258,7 @@ def check_axes(phi, name, trials):
 
 # %% ../../nbs/inside_data.ipynb #07f1652b
 def check_noise(noise, matrix, name):
-    "Return the `Noise` of a matrix, None, or an error that says why it cannot be."
-    if noise is None:
-        return None
+    "Return the `Noise` of a matrix, or an error that says why it cannot be."
     T, P, Q = matrix.shape
     if T > 1:
         reason = f"{name} has {T} repeats, which remove noise whatever its law"
@@ -308,26 +306,21 @@ def _check_counts(matrix, noise, draws, name):
 # %% ../../nbs/inside_data.ipynb #d7b8be93
 def _option_of(option, what, name, given, single):
     "Return what an option about columns is for one system."
-    if option is None or single or (what == "population" and not isinstance(option, dict)):
+    if single or (what == "population" and not isinstance(option, dict)):
         return option
     if not isinstance(option, dict) or set(option) - set(given):
-        raise ArgumentError(
-            what,
-            f"{what} of several systems must be a dict by the names {', '.join(given)}",
-        )
+        problem = f"{what} of several systems must be a dict by the names"
+        raise ArgumentError(what, f"{problem} {', '.join(given)}")
     return option.get(name)
 
 
-def _known_groups(given, groups):
-    "Return the groups of the inputs, as passed or as recorded."
-    if groups is not None:
-        return groups
+def _recorded_groups(given):
+    "Return the groups of the inputs that were recorded; None: none were."
     known = [x.groups for x in given.values() if isinstance(x, Recording)]
     known = [labels for labels in known if labels is not None]
     if any(not np.array_equal(known[0], labels) for labels in known[1:]):
-        raise ArgumentError(
-            "groups", "the systems were recorded with different groups; pass groups"
-        )
+        problem = "the systems were recorded with different groups; pass groups"
+        raise ArgumentError("groups", problem)
     return known[0] if known else None
 
 
@@ -349,6 +342,23 @@ def _check_rows(matrices, shared):
             )
 
 # %% ../../nbs/inside_data.ipynb #0138ba4e
+def _describe_columns(matrix, phi, name, column_groups=None, population=None, noise=None):
+    "Set what is known of the columns of a matrix, and of its noise."
+    Q = matrix.shape[2]
+    if column_groups is not None:
+        check_index(column_groups, getattr(phi, "columns", None), "column_groups")
+        column_groups = check_labels(column_groups, Q, "column_groups")
+        if population is not None:
+            problem = """population with column_groups: the sizes of the groups that were not
+                measured are not known; pass one of the two"""
+            raise ArgumentError("population", problem)
+    if population is not None:
+        population = check_population(population, Q)
+    if noise is not None:
+        matrix.noise = check_noise(noise, matrix, name)
+    matrix.features = AxisInfo(Q, column_groups, population)
+
+
 def _open_matrix(phi, name, trials, space):
     "Return a `NamedMatrix`, validated and scaled."
     values = phi.values if isinstance(phi, Recording) else phi
@@ -376,31 +386,23 @@ def open_data(
     for name, phi in given.items():
         space = "features" if single else f"features of {name}"
         matrices[name] = _open_matrix(phi, name, trials, space)
-    _check_rows(matrices, shared)
+    if len(given) > 1:
+        _check_rows(matrices, shared)
+    options = dict(column_groups=column_groups, population=population, noise=noise)
+    options = {what: option for what, option in options.items() if option is not None}
     for name, matrix in matrices.items():
-        phi, Q = given[name], matrix.shape[2]
-        own = [
-            _option_of(option, what, name, given, single)
-            for option, what in (
-                (column_groups, "column_groups"),
-                (population, "population"),
-                (noise, "noise"),
-            )
-        ]
-        labels = own[0]
-        check_index(groups, getattr(phi, "index", None), "groups")
-        check_index(labels, getattr(phi, "columns", None), "column_groups")
-        if labels is None and isinstance(phi, Recording):
-            labels = phi.column_groups
-        labels = check_labels(labels, Q, "column_groups")
-        matrix.features = AxisInfo(Q, labels, check_population(own[1], Q))
-        if labels is not None and own[1] is not None:
-            raise ArgumentError(
-                "population",
-                "population with column_groups: the sizes of the groups that were not "
-                "measured are not known; pass one of the two",
-            )
-        matrix.noise = check_noise(own[2], matrix, name)
+        phi = given[name]
+        each = {
+            what: _option_of(x, what, name, given, single) for what, x in options.items()
+        }
+        if isinstance(phi, Recording) and each.get("column_groups") is None:
+            each["column_groups"] = phi.column_groups
+        _describe_columns(matrix, phi, name, **each)
+    if groups is None:
+        groups = _recorded_groups(given)
     P = next(iter(matrices.values())).shape[1]
-    inputs = AxisInfo(P, check_labels(_known_groups(given, groups), P, "groups"))
-    return Data(matrices, inputs, check_flag(center, "center"))
+    if groups is not None:
+        for phi in given.values():
+            check_index(groups, getattr(phi, "index", None), "groups")
+        groups = check_labels(groups, P, "groups")
+    return Data(matrices, AxisInfo(P, groups), check_flag(center, "center"))
