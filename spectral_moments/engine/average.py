@@ -215,7 +215,10 @@ def join_moments(parts, words):
             known = replicates.setdefault(kind, source._replace(deviations=unknown))
             known.deviations[places] = source.deviations
     if drawn.any():
-        replicates["draws"] = normal_replicates(drawn)
+        random = np.flatnonzero(drawn.diagonal() != 0)
+        known = normal_replicates(drawn[np.ix_(random, random)]).deviations
+        replicates["draws"] = Replicates(np.zeros((number, known.shape[1])))
+        replicates["draws"].deviations[random] = known
     return Moments(values, replicates, rounding, methods, lost, sampled)
 
 # %% ../../nbs/inside_average.ipynb #8a9f9fb2

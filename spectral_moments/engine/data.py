@@ -349,8 +349,10 @@ def _describe_columns(matrix, phi, name, column_groups=None, population=None, no
         check_index(column_groups, getattr(phi, "columns", None), "column_groups")
         column_groups = check_labels(column_groups, Q, "column_groups")
         if population is not None:
-            problem = """population with column_groups: the sizes of the groups that were not
-                measured are not known; pass one of the two"""
+            problem = (
+                "population with column_groups: the sizes of the groups that were not "
+            )
+            problem += "measured are not known; pass one of the two"
             raise ArgumentError("population", problem)
     if population is not None:
         population = check_population(population, Q)
