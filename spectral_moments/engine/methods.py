@@ -18,7 +18,6 @@ from .all_cycles import word_means
 from .arrays import to_numpy
 from .average import Options, Step, average, join_moments
 from .average import lost_to_rounding, sample_rows, spread_to_all
-from .increasing import increasing_means
 from .pair_sums import has_pair_sums, pair_means
 from .views import Means
 
@@ -97,6 +96,8 @@ TALLEST, TALLEST_RATIO = 4096, 8  # rows, and rows for each column, of one piece
 
 def _increasing_words(view, words, deviations, n_jobs):
     "Return the `Means` over increasing cycles of words of one system."
+    from spectral_moments.engine.increasing import increasing_means  # loads numba
+
     n = np.array([len(word) for word in words])
     found = increasing_means(view, int(n.max()), deviations, n_jobs)
     changes = {kind: x[n - 1] for kind, x in found.deviations.items()}
