@@ -91,7 +91,7 @@ GROUPED = dict(population=20, column_groups=COLUMNS)
 REFUSED = [  # phi, n_max, options, argument, part of the message
     (X, 2, dict(method="naive"), "method", "sm.naive"),
     (X, 2, dict(method="both"), "method", "use one of auto"),
-    (X, 5, dict(method="all_cycles"), "n_max", "above 4.*method='auto'"),
+    (X, 5, dict(method="all_cycles"), "n_max", "above 4.*or 'auto'"),
     (X, 5, dict(population=20), "n_max", "above 4.*use a smaller n_max$"),
     (X, 4, dict(population=20, groups=GROUPS), "n_max", "above 3"),
     (GAPS, 3, dict(population=20), "n_max", "above 2"),

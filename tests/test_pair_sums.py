@@ -16,6 +16,8 @@ from spectral_moments.engine.pair_sums import (
     pair_means,
     pair_moments,
 )
+from spectral_moments.errors import Replicates, standard_error
+from spectral_moments.stream import scale_sums
 
 GROUPS = np.array([2, 0, 1, 1, 3, 2, 4, 2, 5, 0])  # scattered, of sizes 1 to 3
 WORDS = {1: (("a",), ("a", "a")), 2: (("a",), ("a", "a"), ("a", "b"), ("b", "b"), ("b",))}
@@ -120,12 +122,45 @@ def test_sums_are_scaled_by_powers_of_two():
     trials, words = recorded(), WORDS[2]
     reader = make_reader(opened(trials), words)._replace(origin=np.zeros(7))
     blocks = [x for x in trials.values()]
-    one = [sums.scaled(3) for sums in reader(None, *blocks)]
+    one = [scale_sums(sums, 3) for sums in reader(None, *blocks)]
     two = reader(None, *[8.0 * x for x in blocks])
     for x, y in zip(one[0][:4], two[0][:4]):
         np.testing.assert_array_equal(x, y)
     for key, known in one[0].products.items():
         np.testing.assert_array_equal(known, two[0].products[key])
+
+
+@pytest.mark.parametrize("center", [False, True], ids=["", "centred"])
+@pytest.mark.parametrize("grouped", [False, True], ids=["", "groups"])
+@pytest.mark.parametrize("T", [1, 2])
+@pytest.mark.parametrize("R", [None, 40], ids=["", "population"])
+def test_deviations_are_those_of_deletions(center, grouped, T, R):
+    "Exact if the mean is kept, else to first order."
+    trials, words = recorded(80, (24, 20), T), WORDS[2]
+    groups = np.arange(80) // 2 if grouped else np.arange(80)
+    population = None if R is None else {"a": R}
+
+    def values(rows=groups >= 0, columns=slice(None)):
+        some = {"a": trials["a"][:, rows][:, :, columns], "b": trials["b"][:, rows]}
+        known = groups[rows] if grouped else None
+        data = opened(some, center=center, groups=known, population=population)
+        for s in "ab":  # in one unit
+            data.matrices[s].scale_exponent = 0
+        return pair_means(data, words)
+
+    whole = values()
+    literal = {"inputs": [values(groups != g).values for g in np.unique(groups)]}
+    literal["features of a"] = [
+        values(columns=np.arange(24) != a).values for a in range(24)
+    ]
+    for kind, each in literal.items():
+        factor = np.sqrt(1 - 24 / R) if R and kind != "inputs" else 1.0
+        changes, known = factor * (np.array(each) - whole.values).T, whole.replicates[kind]
+        if center or (R and kind != "inputs"):
+            error = standard_error(Replicates(changes))
+            np.testing.assert_allclose(standard_error(known), error, rtol=0.1, atol=1e-9)
+        else:
+            np.testing.assert_allclose(known.deviations, changes, rtol=1e-7, atol=1e-9)
 
 
 def test_missing_and_infinite_entries_are_seen():

@@ -38,39 +38,28 @@ def exact_order(data):
 # %% ../../nbs/inside_methods.ipynb #dcd9b394
 def check_words(data, words, method):
     "Refuse words that are no words of the systems, or that no method can estimate."
-    known, single, n_max = (
-        ", ".join(data.names),
-        len(data.names) == 1,
-        max(map(len, words), default=0),
-    )
+    known, single = ", ".join(data.names), len(data.names) == 1
     odd = [name for word in words for name in word if name not in data.names]
-    if not words or not all(words) or odd:
-        problem = (
-            f"{odd[0]!r} is not one of the systems"
-            if odd
-            else "words is empty; pass tuples of"
-        )
-        raise ArgumentError("words", f"{problem} {known}")
+    if odd:
+        raise ArgumentError("words", f"{odd[0]!r} is not one of the systems {known}")
+    if not words or not all(words):
+        raise ArgumentError("words", f"words is empty; pass tuples of the names {known}")
     if method not in METHODS:
-        known = (
-            f"use one of {', '.join(METHODS)} (sm.naive and sm.kong_valiant are functions)"
-        )
-        raise ArgumentError("method", f"method = {method!r} is not known; {known}")
+        remedy = f"use one of {', '.join(METHODS)}, or the function sm.naive"
+        raise ArgumentError("method", f"method = {method!r} is not known; {remedy}")
     unsupported = {"a finite population": data.finite, "noise": data.noisy}
     unsupported["several systems"] = not single
     for what, present in unsupported.items():
         if present and method == "increasing":
             reason = f"method = 'increasing' does not support {what}"
             raise ArgumentError("method", f"{reason}; use 'auto'")
-    restricted, limit = data.finite or not single, HIGHEST
+    restricted, limit, n_max = data.finite or not single, HIGHEST, max(map(len, words))
     if restricted:
         limit = max(exact_order(data), 1 if data.finite else 2)
     if n_max > limit and (restricted or method == "all_cycles"):
-        remedy = "" if restricted else ", or method='auto'"
         reason = f"order {n_max} is above {limit}, the highest order of all cycles here"
-        raise ArgumentError(
-            "n_max" if single else "words", f"{reason}; use a smaller n_max{remedy}"
-        )
+        remedy = "use a smaller n_max" if restricted else "use a smaller n_max, or 'auto'"
+        raise ArgumentError("n_max" if single else "words", f"{reason}; {remedy}")
 
 
 def check_sizes(data, words):
@@ -109,9 +98,8 @@ def choose_step(data, order, options):
     largest = max(math.prod(shape[1:]) for shape in data.shapes.values())
     draws, members = options.n_permutations, bool(data.grouped)
     draws = (FEW_DRAWS if largest > LARGE else MANY_DRAWS) if draws is None else draws
-    tall = options.method == "auto" and data.inputs.size > max(
-        TALLEST, TALLEST_RATIO * data.widest
-    )
+    tallest = max(TALLEST, TALLEST_RATIO * data.widest)
+    tall = options.method == "auto" and data.inputs.size > tallest
     if options.method == "increasing" or order > HIGHEST:
         draws = max(draws, 1) if members else draws  # the first members would not do
         label = f"{draws} permutations" if draws else "order given"

@@ -43,14 +43,6 @@ class PairSums(NamedTuple):
         totals = (x + y for x, y in zip(self[:4], other[:4]))
         return PairSums(*totals, products, self.n_missing + other.n_missing)
 
-    def scaled(self, power):
-        "Return the sums of rows multiplied by 2**power."
-        one = 2.0**power
-        factors = {which: one**3 for which in PRODUCTS} | {"KL": one**4}
-        products = {key: factors[key[3]] * x for key, x in self.products.items()}
-        known = one * self.total, one**2 * self.whole, one**2 * self.between
-        return PairSums(self.count, *known, products, self.n_missing)
-
 # %% ../../nbs/inside_pair_sums.ipynb #ccc70417
 def split_groups(z, labels):  # rows (n, D); the label of each, or None: single rows
     "Return pairs (labels of groups, their rows (G, n, D)), one for each size of groups."
@@ -81,19 +73,23 @@ def factors_of(z, columns, s, t):
 def _sum_products(factors, average, own):
     "Return the sums of products of rows a, b, c, d (G, n, Q); average is (2, n)."
     a, b, c, d = factors
-    last = (a[:, -1:], b[:, -1:], c[:, -1:], d[:, -1:])  # the mean rows of the groups
+    alike = a is b is c is d  # one system without repeats: the four sums are one
     if own:
-        ab, cd = a * b, c * d
+        ab = a * b
+        cd = ab if alike else c * d
         if len(average) == 2:
             ab, cd = average @ ab, average @ cd
         squares = np.einsum("gxq,gyq->xyq", ab, cd)
-        pairs = (ab, last[2]), (cd, last[0]), (ab, last[3]), (cd, last[1])
-        return squares, *(np.einsum("gxq,gyq->xq", x, y) for x, y in pairs)
-    K, L = a @ c.swapaxes(1, 2), b @ d.swapaxes(1, 2)
-    squares = average @ (K * L).sum(axis=0) @ average.T
-    pairs = (K[:, :, -1], b), (K[:, -1], d), (L[:, :, -1], a), (L[:, -1], c)
-    thirds = (average @ np.einsum("gi,giq->iq", x, y) for x, y in pairs)
-    return squares[..., None], *thirds
+        pairs = (ab, c), (cd, a), (ab, d), (cd, b)  # the last row is the mean of the group
+        sums = [np.einsum("gxq,gq->xq", x, y[:, -1]) for x, y in pairs[: 1 if alike else 4]]
+    else:
+        K = a @ c.swapaxes(1, 2)
+        L = K if alike else b @ d.swapaxes(1, 2)
+        squares = (average @ (K * L).sum(axis=0) @ average.T)[..., None]
+        pairs = (K[:, :, -1], b), (K[:, -1], d), (L[:, :, -1], a), (L[:, -1], c)
+        sums = [np.einsum("gi,giq->iq", x, y) for x, y in pairs[: 1 if alike else 4]]
+        sums = [average @ x for x in sums]
+    return squares, *(sums * 4 if alike else sums)
 
 
 def sum_rows(z, columns, pairs):
