@@ -9,7 +9,6 @@ __all__ = ['N_PREVIEWED_ROWS', 'PIECE', 'AxisInfo', 'Noise', 'NamedMatrix', 'sca
 # %% ../../nbs/inside_data.ipynb #5302c235
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,29 +19,20 @@ from .arrays import backend, infinite, namespace, open_trials
 from .arrays import STRIP, row_blocks, take_rows, to_numpy
 
 # %% ../../nbs/inside_data.ipynb #c36590f2
-class AxisInfo(NamedTuple):
+@dataclass(eq=False)
+class AxisInfo:
     "Describe one axis of the data: the inputs, or the features of one space."
 
     size: int  # number of rows or columns
     groups: np.ndarray = None  # number of the group of each, 0, 1, ...; None: no groups
     population: int = None  # size of the finite population; None: infinite
 
-    @property
-    def count(self):
-        "Return the number of sampling units: groups, or single rows or columns."
-        return self.size if self.groups is None else int(self.groups.max()) + 1
-
-    @property
-    def weights(self):
-        "Return the weight of each row or column, one over its group's size; None: all one."
-        if self.groups is None:
-            return None
-        return 1.0 / np.bincount(self.groups)[self.groups]
-
-    @property
-    def correction(self):
-        "Return the finite-population correction of a standard error."
-        return math.sqrt(1 - self.size / (self.population or math.inf))
+    def __post_init__(self):
+        self.count, self.weights = self.size, None  # sampling units; of each row or column
+        if self.groups is not None:  # one over the size of its group
+            sizes = np.bincount(self.groups)
+            self.count, self.weights = len(sizes), 1.0 / sizes[self.groups]
+        self.correction = math.sqrt(1 - self.size / (self.population or math.inf))
 
     def take(self, keep):
         "Describe some rows or columns, by their numbers; groups are numbered anew."
@@ -91,32 +81,24 @@ class NamedMatrix:
     scale_exponent: int = 0  # rows are handed out divided by 2**scale_exponent
     n_missing: int = 0  # number of missing entries, as far as they were read
 
-    @property
-    def shape(self):
-        "Return (T, P, Q): repeats, inputs, features."
-        return tuple(self.trials.shape)
-
-    @property
-    def backend(self):
-        "Return where the numbers live: numpy, torch, file or dask."
-        return backend(self.trials)
+    def __post_init__(self):
+        self.shape = tuple(self.trials.shape)  # (T, P, Q): repeats, inputs, features
+        self.backend = backend(self.trials)  # numpy, torch, file or dask
+        self._previewed = None
 
     def rows(self, rows=slice(None)):
         "Return some rows of all repeats, (T, n, Q), divided by 2**scale_exponent."
         return scale_by_power(take_rows(self.trials, rows), -self.scale_exponent)
 
-    @cached_property
-    def _preview(self):
-        P = self.shape[1]
-        if P <= N_PREVIEWED_ROWS:
-            return np.arange(P), take_rows(self.trials, slice(None))
-        rng = np.random.default_rng(0)
-        numbers = np.sort(rng.choice(P, N_PREVIEWED_ROWS, replace=False))
-        return numbers, take_rows(self.trials, numbers)
-
     def preview(self):
         "Return the numbers of at most 512 random rows, and these rows, (T, n, Q)."
-        numbers, rows = self._preview
+        if self._previewed is None:
+            P, rows = self.shape[1], slice(None)
+            if P > N_PREVIEWED_ROWS:
+                rng = np.random.default_rng(0)
+                rows = np.sort(rng.choice(P, N_PREVIEWED_ROWS, replace=False))
+            self._previewed = np.arange(P)[rows], take_rows(self.trials, rows)
+        numbers, rows = self._previewed
         return numbers, scale_by_power(rows, -self.scale_exponent)
 
     def take(self, rows):

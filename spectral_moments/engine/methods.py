@@ -168,9 +168,8 @@ def run_plan(
     options = Options(**options)
     check_words(data, words, options.method)
     check_sizes(data, words)
-    size, count = data.inputs.size, data.inputs.count
     if data.in_memory:
-        return add_sampled(data, words, options, None, size, count)
+        return replace_lost(moments_in_memory(data, words, options), data, words, options)
     part, known = data.take(sample_rows(data.inputs, options.sample, options.rng)), None
     short = tuple(word for word in words if len(word) <= 2)
     adding = options.method == "auto" and has_pair_sums(data)
@@ -178,4 +177,4 @@ def run_plan(
         sums = dict(deviations=options.deviations, bar=options.bar)
         moments = pair_means(data, short, sample=part, **sums)
         known = None if moments is None else (short, moments)
-    return add_sampled(part, words, options, known, size, count)
+    return add_sampled(part, words, options, known, data.inputs.size, data.inputs.count)

@@ -95,9 +95,9 @@ def _sum_products(factors, average, own):
 def sum_rows(z, columns, pairs):
     "Return the `PairSums` of groups of one size, rows z (G, n, D) about the origin."
     G, n, D = z.shape
-    means, rows = z.mean(axis=1), z.reshape(-1, D)
+    rows, average, products = z.reshape(-1, D), np.ones((1, 1)), {}
     whole = between = rows.T @ rows / n
-    average, products = np.ones((1, 1)), {}
+    means = z[:, 0] if n == 1 else z.mean(axis=1)
     if n > 1:
         between, z = means.T @ means, np.concatenate([z, means[:, None]], axis=1)
         average = np.eye(n + 1)[[0, -1]]

@@ -8,6 +8,7 @@ __all__ = ['Factors', 'View', 'Means', 'trial_splits', 'joint_splits', 'stack_ro
 # %% ../../nbs/inside_views.ipynb #18766733
 import itertools
 import math
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -155,7 +156,7 @@ def draw_view(
         rows, partners = rows[:half:2], rows[1:half:2]
     single = members or pairs or shuffled  # each row is a sampling unit
     axis = data.inputs if rows is None else data.inputs.take(rows)
-    axes = {"inputs": axis._replace(groups=None) if single else axis}
+    axes = {"inputs": replace(axis, groups=None) if single else axis}
     shown = [rows] if partners is None else [rows, partners]
     units = {"inputs": [_units(data.inputs, x, single) for x in shown]}
     factors, columns = {}, {}
@@ -165,7 +166,7 @@ def draw_view(
             columns[space] = _draw(axis, rng, None, members, shuffled)
             units[space] = [_units(axis, columns[space], members or shuffled)]
             if columns[space] is not None:
-                axis = axis._replace(size=len(columns[space]), groups=None)
+                axis = replace(axis, size=len(columns[space]), groups=None)
             axes[space] = axis
         half = split and split[matrix.shape[0]]
         factors[name] = make_factors(matrix, rows, partners, columns[space], half)
