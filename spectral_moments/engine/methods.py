@@ -74,7 +74,7 @@ def check_sizes(data, words):
             what = f"groups of {what}" if axis.groups is not None else what
             asked = f"n_max = {len(word)}" if single else f"the word {' '.join(word)}"
             centred = " (or center=False)" if data.center and kind == "inputs" else ""
-            lower = "; use a smaller n_max" if len(word) > 1 and single else ""
+            lower = "; use a smaller n_max" if len(word) > 2 and single else ""
             problem = f"{asked} needs {need} {what}{centred}; there are {axis.count}{lower}"
             raise ArgumentError("n_max" if single else "words", problem)
 
