@@ -56,10 +56,10 @@ def test_without_torch_and_sklearn():
         assert done.stdout.endswith(f"sm.{name} {remedy}"), done.stderr
 
 
-ENGINE = "arrays data views graphs contraction all_cycles increasing average pair_sums"
-ENGINE = [f"engine.{name}" for name in (*ENGINE.split(), "methods")]
-ORDER = ("checks", "errors", *ENGINE, "results", "estimation", "stream")  # errors: records
-# of deviations and what follows from them, which the engine fills and results read
+ENGINE = "data views graphs contraction all_cycles increasing average pair_sums methods"
+ENGINE = [f"engine.{name}" for name in ENGINE.split()]
+ORDER = ("checks", "engine.arrays", "errors", *ENGINE, "results", "estimation", "stream")
+# `errors`: records of deviations, which the engine fills, and what follows from them
 
 
 def imports(path):
