@@ -89,7 +89,7 @@ def _permutation(classes, P, rng):
 # %% ../nbs/inside_similarity.ipynb #626df60f
 @dataclass(frozen=True, eq=False, repr=False)
 class PermutationTest(ResultTable):
-    "Statistics of pairs of systems, and the same with the inputs of one permuted."
+    "Hold statistics of pairs of systems, and the same with the inputs of one permuted."
 
     pairs: list  # pairs of names
     statistics: np.ndarray  # (pairs,), in standard deviations of the permuted ones
@@ -199,7 +199,7 @@ SINGLE_TRIAL = "Single trial: noise common to both systems raises the alignment.
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Alignment(Quantity):
-    "The alignment of two systems: a `Quantity`, with the words it was made of."
+    "Hold the alignment of two systems: a `Quantity`, with the words it was made of."
 
     estimate: Estimate = None  # of the words of two letters
     names: tuple = ("phi", "psi")  # of the two systems
@@ -324,7 +324,7 @@ def plot_alignments(
 # %% ../nbs/inside_similarity.ipynb #98ffe1e8
 @dataclass(frozen=True, eq=False, repr=False)
 class Alignments(ResultTable):
-    "The alignments of several systems, each pair with its error."
+    "Hold the alignments of several systems, each pair with its error."
 
     estimate: Estimate  # of the words of two letters
     data: Data = None  # what was measured
