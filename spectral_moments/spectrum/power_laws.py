@@ -17,7 +17,7 @@ from scipy.special import chdtrc, ndtri, zeta
 
 from ..checks import ArgumentError, check_count, check_level
 from ..engine.arrays import svd
-from ..results import Estimate, ResultTable
+from ..results import Estimate, ResultTable, rank_axes
 from .feasible import moments_and_covariance
 
 # %% ../../nbs/inside_power_laws.ipynb #poin00006
@@ -115,7 +115,7 @@ def fit_law(law: Callable, n, m, R, est: Estimate, bounds) -> tuple:
         step = K @ (y + low + bend - law(theta, n))
         step *= 0.6 / max(1, 6 * abs(step[0]) / theta[0])  # at most a tenth of the exponent
         before, theta = theta, np.clip(theta + step, *bounds)
-        if abs(theta - before).max() < 1e-5:
+        if abs(theta - before).max() < 1e-12:
             break
     return theta, V, S
 
@@ -195,6 +195,10 @@ class DecayFit(ResultTable):
         verdict = "rejected" if self.p_value < 0.05 else "not rejected"
         test = f"chi2({dof}) = {self.chi_square:.2f}, p = {self.p_value:.2g} ({verdict})"
         return f"goodness of fit: {test}"
+
+    def plot(self, ax=None, *, count: int = 100, **style):
+        "Draw `count` eigenvalues of the law against rank, on new or given axes."
+        return rank_axes(ax, self.eigenvalues(count), **{"label": self.law, **style})
 
 # %% ../../nbs/inside_power_laws.ipynb #poin00021
 def orders_to_fit(est: Estimate, orders=None) -> tuple:
