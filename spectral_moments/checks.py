@@ -6,6 +6,7 @@ import operator
 import os
 import threading
 import time
+import warnings
 
 import numpy as np
 
@@ -152,6 +153,10 @@ def check_labels(labels, size: int, name: str) -> np.ndarray | None:
 def check_population(population, measured: int) -> int | None:
     """Return how many features there are in all, of which `measured` are here; None:
     infinitely many; "all": those that are here."""
+    if isinstance(population, tuple) and len(population) == 2 and population[0] is None:
+        problem = "population=(None, R) is now population=R"
+        warnings.warn(problem, DeprecationWarning, stacklevel=2)
+        population = population[1]
     if population is None:
         return None
     if isinstance(population, str) and population == "all":

@@ -5,8 +5,8 @@
 # %% auto #0
 __all__ = ['N_LOOKED', 'N_ENTRIES', 'N_ROWS', 'N_NAMED', 'MIN_CORRELATION', 'MAX_GAIN', 'OFFSET_SHARE', 'MEAN_SHARE',
            'EMPTY_SHARE', 'CONSTANT', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE', 'MIN_SOURCE', 'LOST',
-           'REPAIR', 'REPLACED', 'FEW_CYCLES', 'FEW_UNITS', 'WRONG_LAW', 'MIN_UNCERTAIN', 'MAX_DRAWS', 'ALIKE',
-           'find_duplicates', 'check_data', 'influential_units', 'collect_notes']
+           'REPAIR', 'REPLACED', 'FEW_CYCLES', 'FEW_UNITS', 'WRONG_LAW', 'ZERO', 'UNCERTAIN', 'ONE', 'SEVERAL',
+           'MIN_UNCERTAIN', 'MAX_DRAWS', 'ALIKE', 'find_duplicates', 'check_data', 'influential_units', 'collect_notes']
 
 # %% ../nbs/inside_notes.ipynb #48590293
 import itertools
@@ -227,12 +227,17 @@ FEW_CYCLES = "Too few fully observed cycles for {}; use a smaller n_max, or drop
 FEW_CYCLES += "and columns with most missing entries."
 FEW_UNITS = "Too few rows or columns for a standard error at {}; "
 WRONG_LAW = "{} below zero by more than two errors: the law of the noise is wrong."
+ZERO = "{} {be} not distinguishable from zero."
+UNCERTAIN = (
+    "{} {be} uncertain (standard error {sizes} of {its} value): do not interpret {it}."
+)
+ONE, SEVERAL = dict(be="is", its="its", it="it"), dict(be="are", its="their", it="them")
 MIN_UNCERTAIN = 0.5  # standard error over the moment, of a moment that is named
 MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
 
 
-def _moment_problems(data, estimate, lost, k, name):
-    "List what is wrong with the moment of word k: sentences, or with a place for names."
+def _moment_problems(data, estimate, lost, k):
+    "List what is wrong with the moment of word k: sentences with places for names."
     m, s, found = estimate.scaled.values[k], estimate.scaled.stderr[k], []
     if lost[k]:
         found.append(LOST + (REPAIR if math.isnan(m) else REPLACED))
@@ -247,10 +252,9 @@ def _moment_problems(data, estimate, lost, k, name):
         found.append(FEW_UNITS + ("use a smaller n_max." if smaller else "measure more."))
     elif m <= 0:
         wrong = m < -2 * s and data.noisy
-        found.append(WRONG_LAW if wrong else f"{name} is not distinguishable from zero.")
+        found.append(WRONG_LAW if wrong else ZERO)
     elif s >= MIN_UNCERTAIN * m:
-        size = f"standard error {s / m:.0%} of its value"
-        found.append(f"{name} is uncertain ({size}): do not interpret it.")
+        found.append(UNCERTAIN)
     draws = estimate.scaled.error_by_source.get("draws")
     if draws is not None and draws[k] > MAX_DRAWS * s:
         found.append("{}: random draws are a third of the error; raise n_permutations.")
@@ -259,13 +263,19 @@ def _moment_problems(data, estimate, lost, k, name):
 
 def _moment_notes(data, estimate, lost):
     "Note moments without a value, without an error, or with a large error."
-    names_of = {}
-    for k, word in enumerate(estimate.words):
-        single = len(data.matrices) == 1
-        name = f"m({len(word)})" if single else f"Trace of {' '.join(word)}"
-        for text in _moment_problems(data, estimate, lost, k, name):
-            names_of.setdefault(text, []).append(name)
-    return [text.format(", ".join(names)) for text, names in names_of.items()]
+    words_of, single, notes = {}, len(data.matrices) == 1, []
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = estimate.scaled.stderr / estimate.scaled.values
+    for k in range(len(estimate.words)):
+        for text in _moment_problems(data, estimate, lost, k):
+            words_of.setdefault(text, []).append(k)
+    for text, found in words_of.items():
+        words = [estimate.words[k] for k in found]
+        names = [f"m({len(x)})" if single else f"Trace of {' '.join(x)}" for x in words]
+        sizes = [f"{share[k]:.0%}" for k in found if text is UNCERTAIN]
+        verbs = SEVERAL if len(found) > 1 else ONE
+        notes.append(text.format(", ".join(names), sizes=", ".join(sizes), **verbs))
+    return notes
 
 # %% ../nbs/inside_notes.ipynb #92b1615d
 ALIKE = 0.25  # squared correlation of columns, beyond that of others

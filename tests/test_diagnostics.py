@@ -40,7 +40,7 @@ def test_uncertain_moments():
     weak = sm.estimate(Linear(400).sample(30, 30, random_state=3), 3)
     assert weak.values[2] < 0 and "m(3) is not distinguishable from zero." in weak.notes
     many = notes(CLEAN[:60], 5, center=False)
-    assert [x[:17] for x in many] == [f"m({n}) is uncertain" for n in (3, 4, 5)]
+    assert len(many) == 1 and many[0].startswith("m(3), m(4), m(5) are uncertain (")
     assert not notes(CLEAN, 2)
 
 
