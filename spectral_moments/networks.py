@@ -394,7 +394,7 @@ class Watch(Hooks):
         population = {name: math.prod(self.shapes[name]) for name in rows}
         return alignments(rows, **dict(population=population, groups=groups) | options)
 
-    def merge(self, other: "Watch") -> "Watch":  # other inputs, the same layers and options
+    def merge(self, other):  # `Watch` of other inputs, with the same layers and options
         "Return a closed watch of what both have seen, perhaps in two processes."
         if (self.seed, self.units) != (other.seed, other.units):
             raise ArgumentError("other", "other samples other units: use the same options")
