@@ -149,8 +149,10 @@ def differences(part, stored):
     if [stored["seed"], stored["settings"]] != plain([part.seed, part.settings]):
         yield "seed or settings"
     for name, new in run.first.items():
-        pair = [np.array(sum(x, []), float) for x in (new, stored["first_draws"][name])]
-        if not np.allclose(*pair, rtol=1e-6, atol=1e-12, equal_nan=True):
+        old = np.array(sum(stored["first_draws"].get(name, []), []), float)
+        new = np.array(sum(new, []), float)
+        alike = len(old) == len(new)
+        if not (alike and np.allclose(old, new, rtol=1e-6, atol=1e-12, equal_nan=True)):
             yield f"draws of {name}"
     if missing := results.keys() ^ (stored.keys() & results.keys()):
         yield f"names of the results: {', '.join(missing)}"
