@@ -180,10 +180,18 @@ def aligned(systems):
     return {"values": found.values, "stderr": found.stderr, "plain": plain}
 
 
+def in_runs(trials, animals):
+    "Dimension and error with runs of five consecutive sites of an animal as groups."
+    runs = [f"{x} {np.sum(animals[:k] == x) // 5}" for k, x in enumerate(animals)]
+    found = estimate(halves(trials), column_groups=runs, trials=True).dimension()
+    return [found.value, found.stderr]
+
+
 def answers(trials, objects):
     "The small tables of the chapter."
     single = {name: x for name, x in trials.items() if "," in name}
     return {
+        "runs": {k: in_runs(x, load(*SYSTEMS[k]).animals) for k, x in trials.items()},
         "ways": ways(trials["IT"]),
         "splits": {name: splits(x) for name, x in single.items()},
         "choices": {name: choices(x, objects) for name, x in single.items()},
