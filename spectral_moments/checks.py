@@ -183,7 +183,7 @@ class ProgressLines:
     "Log every few seconds what is done and how long the rest will take: a context."
 
     def __init__(self, seconds: float):  # between two lines
-        self.seconds, self.total, self.done = seconds, None, 0
+        self.seconds, self.total, self.done = seconds, 0, 0
         self.started, self.finished = time.monotonic(), threading.Event()
         self.thread = threading.Thread(target=self._log, daemon=True)
 

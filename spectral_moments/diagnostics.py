@@ -255,8 +255,8 @@ def _moment_problems(data, estimate, lost, k):
         found.append(WRONG_LAW if wrong else ZERO)
     elif s >= MIN_UNCERTAIN * m:
         found.append(UNCERTAIN)
-    draws = estimate.scaled.error_by_source.get("draws")
-    if draws is not None and draws[k] > MAX_DRAWS * s:
+    draws = estimate.scaled.replicates.get("draws")
+    if draws is not None and errors.standard_error(draws)[k] > MAX_DRAWS * s:
         found.append("{}: random draws are a third of the error; raise n_permutations.")
     return found
 

@@ -6,6 +6,8 @@
 __all__ = ['estimate', 'estimate_words']
 
 # %% ../nbs/inside_estimation.ipynb #1297a185
+from contextlib import nullcontext
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -25,9 +27,8 @@ def estimate(
     center: bool = True,  # remove the mean over inputs, without bias: covariances
     groups: ArrayLike = None,  # a label for each input; a group is one sampling unit
     column_groups: ArrayLike = None,  # a label for each feature, likewise
-    population: int
-    | str = None,  # number of all features these were drawn from; "all": the
-    # features here are all there are; None: infinitely many
+    population: int | str = None,  # number of all features, of which these are a sample;
+    # "all": the features here are all there are; None: infinitely many
     noise=None,  # law of the noise of one repeat, independent in all entries: "poisson", a
     # variance (a number, one for each feature or each entry), ("binomial", draws)
     trials: bool = None,  # True: the first of three axes counts repeats
@@ -37,7 +38,7 @@ def estimate(
     stderr: bool = True,  # whether to compute standard errors
     random_state: int | np.random.Generator | None = 0,  # for what is drawn
     n_jobs: int = None,  # number of threads of `increasing`, None for all cores
-    progress: bool = False,  # log every second how long it takes, not every 15
+    progress: bool = False,  # log every second how long the rest will take
 ) -> Estimate:
     """Estimate the spectral moments of the operator behind a matrix, with errors.
 
@@ -89,7 +90,7 @@ def estimate_words(
     if sample is not None:
         sample = check_count(sample, "sample", least=16)
     words = tuple(map(tuple, words))
-    with ProgressLines(1.0 if progress else 15.0) as bar:
+    with ProgressLines(1.0) if progress else nullcontext() as bar:
         moments = run_plan(
             data,
             words,

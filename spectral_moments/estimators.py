@@ -40,8 +40,9 @@ def _in_units(values, data):
     return found
 
 
-def _plain(phi, n_max, trials, sums):
-    "Return the mean over the splits of repeats of sums over sums of counts."
+def _paper_moments(phi, n_max, trials, sums):
+    """Return moments (n_max,) by `sums(right, left, n_max)`, a function of factors (P, Q),
+    over the same of where entries were measured; a mean over splits of the repeats."""
     data = open_data({"phi": phi}, center=False, trials=trials)
     n_max = check_order(n_max, data.shapes["phi"][1:])
     splits, total = joint_splits(data.n_trials, both=True), 0.0
@@ -64,7 +65,7 @@ def naive(
     >>> sm.naive(np.eye(4), 2)
     array([0.25    , 0.015625])
     """
-    return _plain(phi, n_max, trials, naive_sums)
+    return _paper_moments(phi, n_max, trials, naive_sums)
 
 
 def kong_valiant(
@@ -83,7 +84,7 @@ def kong_valiant(
         known = "'rows' or 'columns', the side that is a sample"
         raise ArgumentError("sampled", f"sampled = {sampled!r} must be {known}")
     sums = increasing_rows if sampled == "rows" else increasing_columns
-    return _plain(phi, n_max, trials, sums)
+    return _paper_moments(phi, n_max, trials, sums)
 
 # %% ../nbs/inside_estimators.ipynb #f786f969
 def _by_method(phi, n_max, method, trials, center=False, **options):

@@ -143,6 +143,9 @@ def call_all_hooks(needed):
 
 def find_layer(model, layer):
     "Return name and module of a layer given by its name, by its number or by itself."
+    if not isinstance(model, nn.Module):
+        kind = type(model).__name__
+        raise ArgumentError("model", f"model is a {kind}; pass a torch.nn.Module")
     if len(getattr(model, "device_ids", None) or []) > 1:
         raise ArgumentError("model", "several devices split a batch; watch one per process")
     known = dict(model.named_modules(remove_duplicate=False))

@@ -116,7 +116,8 @@ class PowerLaw(_Bilinear):
         *,
         scale: float = 1.0,  # the largest eigenvalue
     ):
-        self.exponent, self.rank = float(exponent), check_count(rank, "rank")
+        self.exponent = float(check_numbers(exponent, "exponent"))
+        self.rank = check_count(rank, "rank")
         self.scale = check_positive(scale, "scale", "an eigenvalue")
         if not 0 <= self.exponent < np.inf:
             raise ArgumentError("exponent", f"exponent = {exponent} must be 0 or positive")

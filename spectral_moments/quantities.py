@@ -21,7 +21,7 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from . import errors
-from .checks import check_count, check_level, printable
+from .checks import check_count, check_level, check_positive, printable
 from .errors import SCALES, ErrorDistribution, Scale
 
 # %% ../nbs/inside_quantities.ipynb #26d7d171
@@ -196,6 +196,7 @@ def sizes_needed(
     stderr: float,  # standard error that is wanted
 ) -> dict:  # "inputs", "features" or "both" -> (P, Q); None: more of these cannot do it
     "Predict how many inputs alone, features alone, or both a standard error takes."
+    stderr = check_positive(stderr, "stderr", "the standard error that is wanted")
     now = {kind: x.size for (_, kind), x in self.sampled.items()}
     P, Q = now.pop("inputs", 1), max(now.values(), default=1)
     needed, steps = {}, range(3000)  # each half a percent more
@@ -233,7 +234,8 @@ def _add(scale, *terms):  # each (factor, `Quantity` or number)
 
 
 def _array_ufunc(self, ufunc, method, *inputs, **options):
-    "Compute with errors in sums and products of numbers, else with the values."
+    """Apply a numpy function: sums, differences, products and ratios of quantities and
+    numbers give a `Quantity`; any other function takes the values and gives numbers."""
     numbers = all(isinstance(x, (Quantity, Real)) for x in inputs)
     one, other = (*inputs, -1)[:2]  # a negative is a product with -1
     if not numbers or method != "__call__" or ufunc not in ARITHMETIC:

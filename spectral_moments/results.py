@@ -177,7 +177,8 @@ def pick_word(self, word):
             name = f"m({len(own)})" if len(self.shapes) == 1 else " ".join(own)
             known = dict(name=name, order=len(own), moment=len(own))
             return self.derive(lambda m, k=k: m[k], **known)
-    raise KeyError(word)
+    known = self.orders.tolist() if len(self.shapes) == 1 else self.words
+    raise KeyError(f"{word!r} is not estimated, only {', '.join(map(str, known))}")
 
 
 def plot_moments(
@@ -350,16 +351,23 @@ def make_estimate(
 
 def from_moments(
     values,  # m(1), ..., m(n_max)
-    stderr=None,  # their standard errors; None: from the covariance, or unknown
-    covariance=None,  # of the values; None: independent errors
+    stderr=None,  # their standard errors, (n_max,); None: from the covariance, or unknown
+    covariance=None,  # of the values, (n_max, n_max); None: independent errors
     *,
     shape: tuple = (1, 0, 0),  # (T, P, Q) of the matrix that they came from
 ) -> Estimate:
     "Make an `Estimate` of moments that were not estimated here."
     values = check_numbers(values, "values")
     if values.ndim != 1 or not len(values):
-        problem = f"values has shape {values.shape}; it must list m(1), m(2), ..."
+        problem = f"values has shape {values.shape}; pass a list m(1), m(2), ..., or "
+        problem += "sm.estimate(phi, 4) if it is a matrix phi of responses"
         raise ArgumentError("values", problem)
+    k = len(values)
+    shapes = ("stderr", stderr, (k,)), ("covariance", covariance, (k, k))
+    for name, given, shape_needed in shapes:
+        if given is not None and np.shape(given) != shape_needed:
+            problem = f"{name} has shape {np.shape(given)}; {k} values need {shape_needed}"
+            raise ArgumentError(name, problem)
     if covariance is None and stderr is not None:
         covariance = np.diag(np.square(stderr, dtype=float))
     given = {} if covariance is None else {"given": errors.normal_replicates(covariance)}
@@ -406,7 +414,7 @@ class Comparison(ResultTable):
     notes: list
 
     def records(self):
-        "Return the rows."
+        "Return one dict for each pair: difference, ratio, intervals and p-values."
         return self.rows
 
     def title(self):

@@ -90,9 +90,10 @@ def test_population():
     assert checks.check_population(None, 20) is None
     assert checks.check_population("all", 20) == 20
     assert checks.check_population(np.int64(64), 20) == 64
-    for pair in ((100, 64), (None, 64)):
-        error = refusal(checks.check_population, pair, 20)
-        assert 'sm.kong_valiant(phi, n_max, sampled="columns")' in str(error)
+    with pytest.warns(DeprecationWarning, match="is now population=R"):
+        assert checks.check_population((None, 64), 20) == 64
+    error = refusal(checks.check_population, (100, 64), 20)
+    assert 'sm.kong_valiant(phi, n_max, sampled="columns")' in str(error)
     assert "less than the 20 features" in str(refusal(checks.check_population, 19, 20))
     for wrong in ("many", 64.0, {}, (1, 2, 3), True, np.nan):
         assert refusal(checks.check_population, wrong, 20).argument == "population"

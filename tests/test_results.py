@@ -126,7 +126,8 @@ def test_moments_as_quantities():
         assert q.interval() == pytest.approx((low[n - 1], high[n - 1]))
         assert q.name == f"m({n})"
     assert EST[("phi", "phi")].value == EST[2].value
-    pytest.raises(KeyError, lambda: EST[4])
+    with pytest.raises(KeyError, match="4 is not estimated, only 1, 2"):
+        EST[4]
 
 
 def test_errors_by_source_and_covariance():
@@ -245,8 +246,12 @@ def test_given_moments():
     assert "Single trial" not in str(est) and "Moments that were given" in str(est)
     joint = from_moments([1.0, 0.2], covariance=[[0.01, 0.001], [0.001, 0.0004]])
     np.testing.assert_allclose(joint.covariance, [[0.01, 0.001], [0.001, 0.0004]])
-    with pytest.raises(ValueError, match="values has shape"):
+    with pytest.raises(ValueError, match=r"values has shape .* sm.estimate\(phi, 4\)"):
         from_moments(np.ones((2, 2)))
+    with pytest.raises(ValueError, match=r"stderr has shape \(1,\); 2 values need \(2,\)"):
+        from_moments([1.0, 0.2], [0.1])
+    with pytest.raises(ValueError, match="covariance has shape"):
+        from_moments([1.0, 0.2], covariance=[0.1, 0.2])
     with pytest.raises(TypeError, match="values must be numbers"):
         from_moments(est)
     assert power_words(2) == [("phi",), ("phi", "phi")]

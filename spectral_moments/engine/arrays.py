@@ -75,8 +75,6 @@ def to_numpy(x) -> np.ndarray:  # array of any kind, or list of arrays of one sh
 # %% ../../nbs/inside_arrays.ipynb #e744a69c
 def _as_array(x, name):
     "Make a numpy array of whatever dtype, or raise an error that gives the reason."
-    if type(x) is np.ndarray:
-        return x
     kind = f"is a {type(x).__name__}"
     if x is None:
         raise _error(name, "is None; pass a matrix of numbers")
@@ -180,7 +178,7 @@ def check_trials(
     missing: bool | None = False,  # whether entries may be NaN; None: even all of them
 ) -> np.ndarray:  # float64, C-contiguous, (T, P, Q); shares memory with `phi` if possible
     "Validate trials and load them into memory."
-    phi = _as_array(phi, name)
+    phi = phi if type(phi) is np.ndarray else _as_array(phi, name)
     _check_kind(phi.shape, phi.dtype, name)
     phi = _as_doubles(phi, name)
     low, high = phi.min(), phi.max()
@@ -281,7 +279,8 @@ def open_rows(x, name: str) -> Rows:  # memory map, data set of h5py, array of Z
 
 # %% ../../nbs/inside_arrays.ipynb #236b5849
 def _open_dask(x, name):
-    "Return trials (T, P, Q) in chunks of whole rows, each validated when it is computed."
+    """Return a Dask array (P, Q) or (T, P, Q) as (T, P, Q) in chunks of whole rows, each of
+    which is validated when it is computed."""
     if not hasattr(x, "map_blocks"):
         remedy = "pass an array, for instance frame.to_dask_array(lengths=True)"
         raise _error(name, f"is a {type(x).__name__} of Dask; {remedy}")

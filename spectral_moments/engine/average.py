@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['N_DEVIATION_DRAWS', 'N_DEVIATION_ORDERS', 'LOST', 'NEGLIGIBLE', 'Options', 'Step', 'Moments', 'random_blocks',
-           'sample_rows', 'spread_to_all', 'spread_of_draws', 'announce', 'average', 'join_moments', 'typical_square',
+           'sample_rows', 'spread_to_all', 'spread_of_draws', 'average', 'join_moments', 'typical_square',
            'lost_to_rounding']
 
 # %% ../../nbs/inside_average.ipynb #d881e98f
@@ -28,7 +28,7 @@ class Options(NamedTuple):
     deviations: bool = True  # whether to compute what errors are made of
     rng: np.random.Generator = None
     n_jobs: int = 1  # number of threads
-    bar: Any = None  # progress bar
+    bar: Any = None  # `checks.ProgressLines`; None: nothing is logged
 
 
 class Step(NamedTuple):
@@ -153,12 +153,6 @@ N_DEVIATION_DRAWS = 10  # draws from which deviations are taken
 N_DEVIATION_ORDERS = 4  # the same for methods whose deviations take several times as long
 
 
-def announce(bar, number):
-    "Tell a progress bar how many more steps there will be."
-    if bar is not None:
-        bar.total = (bar.total or 0) + number
-
-
 def average(
     data,  # `Data`
     step,  # `Step`
@@ -177,7 +171,8 @@ def average(
     drawn = dict(members=step.members, pairs=step.pairs)
     drawn["shuffled"] = step.order_dependent and step.draws > 0
     tally = _Tally(data.axes, len(words))
-    announce(options.bar, len(blocks) * len(splits))
+    if options.bar is not None:
+        options.bar.total += len(blocks) * len(splits)
     for rows in blocks:
         weight = 1.0 if rows is None else len(rows) / data.inputs.size / len(splits)
         for k, split in enumerate(splits):
@@ -194,11 +189,8 @@ def join_moments(parts, words):
     if len(parts) == 1:
         return parts[0][1]
     number = len(words)
-    values, rounding, lost = (
-        np.full(number, np.nan),
-        np.zeros(number),
-        np.zeros(number, bool),
-    )
+    values, rounding = np.full(number, np.nan), np.zeros(number)
+    lost = np.zeros(number, dtype=bool)
     methods, replicates, drawn, sampled = [None] * number, {}, np.zeros((number,) * 2), None
     for some, found in parts:  # a word that comes twice is taken from the last part
         places = [words.index(word) for word in some]

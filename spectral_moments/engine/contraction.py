@@ -431,10 +431,8 @@ def _given_arrays(matrices, groups):
     "Return the arrays that a plan is given: matrices, members and weights of groups."
     given, xp = dict(matrices), namespace(next(iter(matrices.values())))
     for kind, labels in groups.items():
-        members, kinds = (
-            labels[:, None] == np.arange(labels.max() + 1),
-            (kind, f"groups of {kind}"),
-        )
+        members = labels[:, None] == np.arange(labels.max() + 1)
+        kinds = (kind, f"groups of {kind}")
         given[kind] = xp.asarray(1.0 / members.sum(0)[labels])
         if kind != "inputs":  # a group of columns stands among the rows
             members, kinds = members.T, kinds[::-1]

@@ -324,32 +324,28 @@ def _check_rows(matrices, shared):
             )
 
 # %% ../../nbs/inside_data.ipynb #0138ba4e
-def _describe_columns(matrix, phi, name, column_groups=None, population=None, noise=None):
-    "Set what is known of the columns of a matrix, and of its noise."
-    Q = matrix.shape[2]
+def _open_matrix(phi, name, trials, space, column_groups=None, population=None, noise=None):
+    "Return a `NamedMatrix`, validated and scaled, with what is known of its columns."
+    values = phi
+    if isinstance(phi, Recording):
+        values = phi.values
+        column_groups = phi.column_groups if column_groups is None else column_groups
+    check_axes(values, name, trials)
+    array = open_trials(values, name)
+    Q = array.shape[2]
     if column_groups is not None:
         check_index(column_groups, getattr(phi, "columns", None), "column_groups")
         column_groups = check_labels(column_groups, Q, "column_groups")
         if population is not None:
-            problem = (
-                "population with column_groups: the sizes of the groups that were not "
-            )
-            problem += "measured are not known; pass one of the two"
+            reason = "the sizes of the groups that were not measured are not known"
+            problem = f"population with column_groups: {reason}; pass one of the two"
             raise ArgumentError("population", problem)
     if population is not None:
         population = check_population(population, Q)
+    matrix = NamedMatrix(array, AxisInfo(Q, column_groups, population), space)
+    find_scale(matrix, name)
     if noise is not None:
         matrix.noise = check_noise(noise, matrix, name)
-    matrix.features = AxisInfo(Q, column_groups, population)
-
-
-def _open_matrix(phi, name, trials, space):
-    "Return a `NamedMatrix`, validated and scaled."
-    values = phi.values if isinstance(phi, Recording) else phi
-    check_axes(values, name, trials)
-    array = open_trials(values, name)
-    matrix = NamedMatrix(array, AxisInfo(array.shape[2]), space)
-    find_scale(matrix, name)
     return matrix
 
 
@@ -367,21 +363,16 @@ def open_data(
     "Validate what was measured and what is known of it, once."
     trials = trials if trials is None else check_flag(trials, "trials")
     single, matrices = shared or len(given) == 1, {}
-    for name, phi in given.items():
-        space = "features" if single else f"features of {name}"
-        matrices[name] = _open_matrix(phi, name, trials, space)
-    if len(given) > 1:
-        _check_rows(matrices, shared)
     options = dict(column_groups=column_groups, population=population, noise=noise)
     options = {what: option for what, option in options.items() if option is not None}
-    for name, matrix in matrices.items():
-        phi = given[name]
+    for name, phi in given.items():
+        space = "features" if single else f"features of {name}"
         each = {
             what: _option_of(x, what, name, given, single) for what, x in options.items()
         }
-        if isinstance(phi, Recording) and each.get("column_groups") is None:
-            each["column_groups"] = phi.column_groups
-        _describe_columns(matrix, phi, name, **each)
+        matrices[name] = _open_matrix(phi, name, trials, space, **each)
+    if len(given) > 1:
+        _check_rows(matrices, shared)
     if groups is None:
         groups = _recorded_groups(given)
     P = next(iter(matrices.values())).shape[1]

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .arrays import infinite, sum_blocks, to_numpy
-from .average import Moments, announce
+from .average import Moments
 from .data import row_pieces, scale_by_power
 from .views import joint_splits, stack_rows
 from ..errors import Replicates
@@ -30,11 +30,9 @@ class PairSums(NamedTuple):
     total: np.ndarray  # sum of the group means, (D,)
     whole: np.ndarray  # sum over groups of the mean of z z', (D, D)
     between: np.ndarray  # sum over groups of (mean z) (mean z)', (D, D)
-    products: (
-        dict  # (s, t, own, which) -> "KL": sums of K L, (2, 2, columns), where i and j
-    )
-    # are a row (0) or the mean row of its group (-1); "Kb", "Kd", "La", "Lc": (2, Q).
-    # Without groups (1, 1, columns) and (1, Q): all variants are one
+    products: dict  # (s, t, own, which) -> sums of products of rows. which = "KL": of K L,
+    # (2, 2, columns), where i and j are a row (0) or the mean row of its group (-1);
+    # "Kb", "Kd", "La", "Lc": (2, Q). Without groups (1, 1, columns) and (1, Q)
     n_missing: int = 0
 
     def __add__(self, other):
@@ -308,7 +306,8 @@ def pair_means(data, words, *, sample=None, deviations=True, bar=None):
     if stored and (np.diff(groups) != 0).sum() >= data.inputs.count:
         return None
     reader, arrays = make_reader(near, words), [x.trials for x in data.matrices.values()]
-    announce(bar, data.inputs.size)
+    if bar is not None:
+        bar.total += data.inputs.size
     sums = sum_blocks(reader, arrays, row_pieces(data), add_sums, bar and bar.update)
     missing = max(x.n_missing for x in sums)
     if missing:

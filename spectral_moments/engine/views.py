@@ -80,32 +80,32 @@ def stack_rows(blocks, split):
     return halves[0] if len(halves) == 1 else np.concatenate(halves, axis=1)
 
 # %% ../../nbs/inside_views.ipynb #06136deb
-def _half_mean(trials, half, missing):
-    "Return the mean over some repeats, 0 where there is none, and 1 where there is one."
-    half = range(len(trials)) if half is None else half
-    if not missing:
-        first, *others = (trials[t] for t in half)
-        return (sum(others, first) / len(half) if others else first), None
-    some = trials[list(half)]
-    known = some == some
-    number = known.sum(0)
-    filled = namespace(some).where(known, some, 0)
-    count = 0.0 * filled[0] + (number > 0)
-    return filled.sum(0) / (number + (number == 0)), count
+def _half_means(matrix, rows, columns, split):
+    """Return the mean over each half of the repeats, (n, Q), 0 where an entry is missing in
+    all, and where it is not: 1 or 0, (n, Q), or None if nothing is missing."""
+    trials, found = matrix.rows(rows)[:, :, columns], []
+    for half in split or [range(len(trials))]:
+        if not matrix.n_missing:
+            first, *others = (trials[t] for t in half)
+            found.append((sum(others, first) / len(half) if others else first, None))
+            continue
+        some = trials[list(half)]
+        known = some == some
+        number = known.sum(0)
+        filled = namespace(some).where(known, some, 0)
+        count = 0.0 * filled[0] + (number > 0)
+        found.append((filled.sum(0) / (number + (number == 0)), count))
+    return found
 
 
 def make_factors(matrix, rows=None, partners=None, columns=None, split=None):
     "Return the `Factors` of some rows and columns of a `NamedMatrix`; None: of all."
     rows = slice(None) if rows is None else rows
     columns = slice(None) if columns is None else columns
-
-    def halves(numbers):
-        trials = matrix.rows(numbers)[:, :, columns]
-        return [_half_mean(trials, half, matrix.n_missing) for half in split or (None,)]
-
-    found, noise = halves(rows), matrix.noise and matrix.noise.take(rows, columns)
+    found = _half_means(matrix, rows, columns, split)
+    noise = matrix.noise and matrix.noise.take(rows, columns)
     if partners is not None:  # differences: mean zero, and the covariance of one row
-        noise, pairs = None, zip(found, halves(partners))
+        noise, pairs = None, zip(found, _half_means(matrix, partners, columns, split))
         found = [
             ((x - y) * math.sqrt(0.5), None if known is None else known * both)
             for (x, known), (y, both) in pairs

@@ -278,7 +278,12 @@ class SpectralFunction(Quantity):
 MAX_UNSEEN, MAX_MISFIT = 0.15, 0.05  # relative errors that need no note
 
 
-def evaluate_curve(curve: Curve, f, exponent: int = 0, **fields) -> SpectralFunction:
+def evaluate_curve(
+    curve: Curve,  # of the matrix divided by 2**exponent
+    f: str | tuple | Callable,  # as for `spectral_function`
+    exponent: int = 0,  # power of two
+    **fields,  # of the `SpectralFunction`: dimension, n_features
+) -> SpectralFunction:
     "Compute a function of an operator from its curve, with errors, cut to the bounds."
     name, summands, combine = find_target(f, 10 * curve.sample[0], exponent)
     nodes = np.concatenate([_tail_nodes(curve.nodes), curve.nodes])

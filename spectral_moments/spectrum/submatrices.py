@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import check_count, check_options, check_random_state
-from ..checks import check_positive
+from ..checks import ArgumentError, check_numbers
 from ..engine.arrays import to_numpy
 from ..engine.data import Recording, open_data, scale_by_power
 from ..estimation import estimate
@@ -86,10 +86,8 @@ def dimension_by_size(
 ) -> DimensionBySize:
     "Estimate the dimension of random submatrices: print(dimension_by_size(phi))."
     check_options("dimension_by_size", options, ESTIMATE_OPTIONS)
-    n_draws, rng = (
-        check_count(n_draws, "n_draws", least=2),
-        check_random_state(random_state),
-    )
+    n_draws = check_count(n_draws, "n_draws", least=2)
+    rng, shares = check_random_state(random_state), check_numbers(shares, "shares")
     known = ("center", "population", "groups", "column_groups", "trials", "noise")
     data = open_data({"phi": phi}, **{k: v for k, v in options.items() if k in known})
     matrix, (_, P, Q) = data.matrices["phi"], data.shapes["phi"]
@@ -97,8 +95,9 @@ def dimension_by_size(
     x = scale_by_power(to_numpy(matrix.rows()), matrix.scale_exponent)
     options |= dict(trials=True, population=matrix.features.population, stderr=False)
     shapes, moments = [], []
-    for share in shares:
-        share = check_positive(share, "shares", "a share of the rows", below=1.0001)
+    for share in shares.ravel().tolist():
+        if not 0 < share <= 1:
+            raise ArgumentError("shares", f"shares = {share} must be above 0, at most 1")
         p, q = max(4, round(share * P)), max(2, round(share * Q))
         draws = []
         for _ in range(n_draws):
