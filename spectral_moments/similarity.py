@@ -229,8 +229,8 @@ def _of_pair(estimate, names):
     known["shapes"] = {name: estimate.shapes[name] for name in names}
     known["in_range"] = estimate.in_range and _of_pair(estimate.in_range, names)
     labels = [f"{name}: " for name in others]
-    labels += [f"Trace of {x} {y}" for x, y in estimate.words if {x, y} & others]
-    wanted = [f"Trace of {x} {y}" for x, y in known["words"]]  # a note may name several
+    labels += [f"Trace of {' '.join(x)}" for x in estimate.words if {*x} & others]
+    wanted = [f"Trace of {' '.join(x)}" for x in known["words"]]  # a note may name several
     known["notes"] = [
         note
         for note in estimate.notes
