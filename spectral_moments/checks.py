@@ -140,7 +140,8 @@ def check_labels(labels, size: int, name: str) -> np.ndarray | None:
     if labels.shape != (size,):
         axis = "column (feature)" if name == "column_groups" else "row (input)"
         problem = f"{size} labels, one for each {axis}; it has shape {labels.shape}"
-        raise ArgumentError(name, f"{name} must hold {problem}")
+        remedy = f"; pass {name}.ravel()" if labels.size == size else ""
+        raise ArgumentError(name, f"{name} must hold {problem}{remedy}")
     missing = masked | np.array([is_missing(label) for label in labels], dtype=bool)
     if missing.any():
         count, first = missing.sum(), missing.argmax()
@@ -166,6 +167,9 @@ def check_population(population, measured: int) -> int | None:
             sample. For these inputs and no others: sm.kong_valiant(phi, n_max,
             sampled="columns")"""
         raise ArgumentError("population", problem)
+    if isinstance(population, str):
+        problem = f'population = {population!r} must be a number, "all" or None'
+        raise ArgumentError("population", problem)
     size = check_count(population, "population")
     if size < measured:
         problem = f"""population = {size} is less than the {measured} features measured;
@@ -185,6 +189,7 @@ class ProgressLines:
     def __init__(self, seconds: float):  # between two lines
         self.seconds, self.total, self.done = seconds, 0, 0
         self.started, self.finished = time.monotonic(), threading.Event()
+        self.first = None  # time and number of the first that was done, after compilation
         self.thread = threading.Thread(target=self._log, daemon=True)
 
     def __enter__(self):
@@ -198,12 +203,16 @@ class ProgressLines:
     def update(self, number=1):
         "Count what is done, of `total`."
         self.done += number
+        self.first = self.first or (time.monotonic(), self.done)
 
     def _log(self):
         while not self.finished.wait(self.seconds):
             passed = time.monotonic() - self.started
             line = f"running for {passed:.0f} s"
             if self.done and self.total:
-                rest = passed * max(self.total / self.done - 1, 0)
-                line += f": {self.done} of {self.total}, about {rest:.0f} s to go"
+                line += f": {self.done} of {self.total}"
+                since, done = time.monotonic() - self.first[0], self.done - self.first[1]
+                if done:
+                    rest = since / done * max(self.total - self.done, 0)
+                    line += f", about {rest:.0f} s to go"
             logging.getLogger("spectral_moments").warning(line)

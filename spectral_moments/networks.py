@@ -153,7 +153,7 @@ def find_layer(model, layer):
     for name, module in known.items():
         if layer is module or (isinstance(layer, (str, int)) and str(layer) == name):
             return name or "the model itself", module
-    names = ", ".join(known)
+    names = ", ".join(filter(None, known))  # the model itself has no name
     raise ArgumentError("layers", f"layer {layer!r} is not in the model, only {names}")
 
 # %% ../nbs/inside_networks.ipynb #n20c00020
@@ -325,6 +325,12 @@ class Watch(Hooks):
         self.rng, self.training = np.random.default_rng(self.seed), None
         self.sampled, self.shapes = Sample(self.rows), {}
 
+    def __repr__(self):
+        held = min(sum(len(block["keys"]) for block in self.sampled.blocks), self.rows)
+        seen = f"{held} of {self.sampled.n_passed} inputs sampled"
+        remedy = "print(seen.dimension()) for a table"
+        return f"Watch of {', '.join(self.layers)}: {seen}; {remedy}"
+
     def _take(self, name, module, output):
         "Store the rows of a layer for the inputs that are sampled."
         training = self.model.training
@@ -421,6 +427,8 @@ def record(
     **options,  # positions, groups, mask, ..., as for `watch`
 ) -> Recording:  # float64 (P, Q)
     "Record one layer for all inputs, in evaluation mode and without gradients."
+    if isinstance(layer, (list, tuple)):
+        raise ArgumentError("layer", "record takes one layer; sm.watch takes several")
     seen = Watch(model, layer, rows=None, units=None, **options)
     modes = {part: part.training for part in model.modules()}
     if hasattr(inputs, "__array__"):

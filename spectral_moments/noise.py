@@ -67,7 +67,7 @@ def _two_trials(trials):
     "Return repeats (T, P, Q) as an array; refuse a single one."
     x = check_trials(trials, name="trials", missing=None)
     if len(x) < 2:
-        problem = "a single trial cannot separate noise from signal; pass two or more"
+        problem = "one repeat cannot separate noise from signal; pass two or more"
         raise ArgumentError("trials", problem)
     return x
 
@@ -87,7 +87,7 @@ def noise_check(trials: ArrayLike) -> NoiseCheck:  # counts (T, P, Q), NaN where
     x = _two_trials(trials)
     counts = x[~np.isnan(x)]
     if counts.min() < 0 or (counts % 1).any():
-        raise ArgumentError("trials", "trials must be counts, whole and not negative")
+        raise ArgumentError("trials", "the repeats must be counts, whole and not negative")
     variance, mean = _moments_of_counts(x)
     with np.errstate(invalid="ignore"):  # a feature without counts
         factors = variance.sum(axis=0) / mean.sum(axis=0)
@@ -136,7 +136,7 @@ def noise_moments(
     groups: ArrayLike = None,  # a label for each input
     **options,  # of `estimate`; population="all" for the features that were measured
 ) -> NoiseMoments:
-    "Estimate moments of the noise between trials, and its alignment with the signal."
+    "Estimate moments of the noise between repeats, and its alignment with the signal."
     check_options("noise_moments", options, ESTIMATE_OPTIONS)
     x = _two_trials(trials)
     check_count(n_max, "n_max", least=2)

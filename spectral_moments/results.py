@@ -464,10 +464,11 @@ def compare_pair(one: Quantity, other: Quantity, paired=None) -> dict:
     shared = lambda key: ("paired", key[1]) if key[1] == paired else key
     one, other = rename_replicates(one, shared), rename_replicates(other, shared)
     shared = [q.replicates.get(("paired", paired)) for q in (one, other)]
-    n_units = [0 if source is None else source.n_units for source in shared]
+    n_units = [0 if source is None else int(source.n_units) for source in shared]
     if paired is not None and (n_units[0] != n_units[1] or not n_units[0]):
         problem = f"paired = {paired!r}: the estimates must have the same number of "
-        raise ArgumentError("paired", f"{problem}{paired}, with errors; found {n_units}")
+        found = " and ".join(map(str, n_units))
+        raise ArgumentError("paired", f"{problem}{paired}, with errors; found {found}")
     difference, ratio = other - one, other / one
     names = ("difference", "low95", "high95", "ratio", "ratio_low95", "ratio_high95", "p")
     numbers = difference.value, *difference.interval(), ratio.value, *ratio.interval()

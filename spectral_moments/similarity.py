@@ -11,6 +11,7 @@ __all__ = ['N_TESTED_ROWS', 'N_HALVED_ROWS', 'ABOVE_ONE', 'SINGLE_TRIAL', 'WORD_
 # %% ../nbs/inside_similarity.ipynb #3262facc
 import inspect
 import itertools
+import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -266,9 +267,16 @@ def relative_to_ceiling(self, model: str, subjects: list = None) -> Quantity:
     "Return the mean alignment of a model with subjects (None: all others) over their own."
     if subjects is None:
         subjects = [name for name in self.names if name != model]
+    if model not in self.names:
+        problem = f"model = {model!r} is not one of {', '.join(self.names)}"
+        raise ArgumentError("model", problem)
     ceiling = mean_alignment(self.estimate, [*itertools.combinations(subjects, 2)])
     near = mean_alignment(self.estimate, [(model, name) for name in subjects])
-    name = f"{model} over the ceiling"
+    name, top = f"{model} over the ceiling", self.ceiling(subjects)
+    if top.value <= 2 * top.stderr:
+        note = f"The ceiling, {top.value:.2f} {plus_minus()} {top.stderr:.2f}, is not "
+        note += "distinguishable from zero: nothing can be divided by it."
+        return Quantity(math.nan, name=name, notes=[*top.notes, note])
     return self.estimate.scaled.derive(lambda m: near(m) / ceiling(m), name=name)
 
 # %% ../nbs/inside_similarity.ipynb #45f4b462
@@ -371,7 +379,7 @@ class Alignments(ResultTable):
         return f"Alignments of {describe_data(self.estimate)}"
 
     def summary(self):
-        "Return how to read alignments of single trials."
+        "Return how to read alignments of single repeats."
         single = all(shape[0] == 1 for shape in self.estimate.shapes.values())
         return SINGLE_TRIAL if single else ""
 

@@ -161,7 +161,7 @@ def test_refused(phi, message):
 
 def test_functions_of_one_complete_matrix():
     for phi, message in (
-        (np.ones((2, 3, 4)), r"table has 2 trials.*table\[t\]"),
+        (np.ones((2, 3, 4)), r"table has 2 repeats.*table\[t\]"),
         ([[1.0, np.nan]], "table has NaN entries.*estimate"),
     ):
         with pytest.raises(ArgumentError, match=message):

@@ -114,12 +114,20 @@ def test_progress_tells_how_long(caplog):
         time.sleep(0.05)
         lines.total = 40
         lines.update()
+        time.sleep(0.05)
         lines.update(9)
         time.sleep(0.1)
     assert threading.active_count() == before
     first, last = caplog.messages[0], caplog.messages[-1]
     assert first == "running for 0 s" and caplog.records[0].levelno == logging.WARNING
     assert last.startswith("running for 0 s: 10 of 40, about") and "to go" in last
+    caplog.clear()
+    with checks.ProgressLines(0.02) as lines:  # the first may have been compiled
+        lines.total = 40
+        time.sleep(0.05)
+        lines.update()
+        time.sleep(0.05)
+    assert caplog.messages[-1] == "running for 0 s: 1 of 40"
     caplog.clear()
     with checks.ProgressLines(15.0) as lines:  # nothing is said of what is quick
         lines.update(40)
@@ -130,3 +138,11 @@ def test_texts(capsys):
     assert checks.printable("a\x1b]0;b\x07 ± é\n") == "a?]0;b? ± é\n"
     checks.show_error(checks.check_count, 0, "k")
     assert capsys.readouterr().out.startswith("ArgumentError: k = 0 is too small")
+
+
+def test_labels_of_matlab():
+    "Matlab stores a vector of labels as a matrix of one row."
+    error = refusal(checks.check_labels, np.arange(6)[None], 6, "groups")
+    assert str(error).endswith("it has shape (1, 6); pass groups.ravel()")
+    error = refusal(checks.check_population, "ALL", 6)
+    assert str(error) == "population = 'ALL' must be a number, \"all\" or None"

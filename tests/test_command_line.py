@@ -129,6 +129,15 @@ def test_a_dimension_that_the_data_do_not_determine(capsys):
         run(capsys, "estimate", f"{name}.npy")
 
 
+def test_a_finite_interval_that_is_not_determined_says_why(capsys):
+    rng = np.random.default_rng(4)
+    np.save("few.npy", rng.standard_normal((30, 5)) @ rng.standard_normal((5, 26)))
+    assert main(["estimate", "few.npy", "--dimension"]) == 4
+    out, err = capsys.readouterr()
+    assert "95% CI" in out and "\n- " not in out
+    assert err.endswith("not determined: m(1) or m(2) is uncertain\n")
+
+
 def test_align_and_compare(capsys):
     systems = {"phi": PHI, "other": PHI[:, :20] + 0.1}
     text = run(capsys, "align", "phi.npy", "other.npy")
@@ -163,7 +172,7 @@ REFUSED = {  # call: what is printed
     "phi.xls": "phi.xls",
     "two.npz": "key",
     "two.npz --key c": "'c'",
-    "trials.npy": "trials",
+    "trials.npy": "(repeats, inputs, features), pass --trials (trials=True)",
     "phi.npy other.npy": "pass --shards if they are parts of the inputs",
     "phi.npy --n-max 30": "--n-max: n_max = 30 needs 30 rows and columns; phi is 20 x 25",
     "phi.npy --population 5": "--population: population = 5 is less than the 25",

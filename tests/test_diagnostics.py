@@ -1,13 +1,14 @@
 """The twelve notes: data that deserve each of them, data that do not, and clean data."""
 
 import warnings
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from conftest import normal
 
 import spectral_moments as sm
-from spectral_moments import diagnostics
+from spectral_moments import diagnostics, errors
 from spectral_moments.errors import Replicates
 from spectral_moments.processes import RBF, Linear, PowerLaw
 
@@ -178,14 +179,37 @@ def test_missing_entries():
     )
 
 
+def test_random_samples_of_rows():
+    "Of a sample of the rows the remedy is a larger one: permutations play no part."
+    numbers = dict(values=np.ones(1), stderr=np.full(1, 0.1))
+    draws = errors.normal_replicates(np.full((1, 1), 0.08**2))
+    scaled = SimpleNamespace(**numbers, replicates={"draws": draws})
+    known = dict(values=np.ones(1), words=[("phi",) * 3], scaled=scaled)
+    for method, settings, remedies in [
+        ("blocks of rows", {"sampled": {"rows": 16_384}}, ["sample"]),
+        ("blocks of rows", {"sampled": None}, []),  # all rows were used
+        ("increasing (10 permutations)", {"sampled": None}, ["n_permutations"]),
+    ]:
+        found = SimpleNamespace(**known, methods=[method], settings=settings)
+        problems = diagnostics._moment_problems(None, found, [False], 0)
+        assert [x.split("raise ")[1].rstrip(".") for x in problems] == remedies
+
+
+def test_repeats_in_the_place_of_features():
+    "Neurons x inputs x repeats, as Matlab stores them: few repeats pass for features."
+    repeats = CLEAN + normal((5, 200, 64))
+    (first, *_) = notes(repeats.transpose(2, 1, 0), trials=True)
+    assert first.startswith("64 repeats of 200 inputs x 5 features: are the axes")
+
+
 def test_repeats():
     trials = CLEAN + normal((3, 200, 64))
     assert notes(trials, trials=True) == []
     copied = trials[[0, 1, 0]]
-    assert notes(copied, trials=True) == ["Trial 2 is a copy of trial 0: remove it."]
+    assert notes(copied, trials=True) == ["Repeat 2 is a copy of repeat 0: remove it."]
     gains = trials * np.array([1.0, 1.1, 3.0])[:, None, None]
     (note,) = notes(gains, trials=True)
-    assert note == "Trial 2 is 3 times larger than trial 0: normalise the trials."
+    assert note == "Repeat 2 is 3 times larger than repeat 0: normalise the repeats."
 
 
 # --- 8: the mean, 9: numbers, 10: draws, 11: noise ----------------------------------------

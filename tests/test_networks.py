@@ -83,6 +83,7 @@ def test_rows_are_those_of_direct_collection(model):
         found = watched(nested, x.to(dtype)).sample("0").values
         np.testing.assert_array_equal(found, array(x.to(dtype)))
     with watch(model, ["act", "last", model.first]) as seen:
+        assert "Watch of act, last, first: 0 of 0 inputs sampled; print(seen." in str(seen)
         assert n_hooks(model) == 5
         for batch in x.split(20):
             model(batch)
@@ -308,7 +309,7 @@ def test_refusals(model):
     parallel = nn.DataParallel(alone(nn.ReLU()))
     parallel.device_ids = [0, 1]
     for net, layer, given, options, message in (
-        (model, "frist", x, {}, "'frist' is not in the model, only .*first, act, last"),
+        (model, "frist", x, {}, "'frist' is not in the model, only first, act, last"),
         (model, nn.Linear(2, 2), x, {}, "is not in the model, only"),
         (model, [], x, {}, "layers is empty"),
         (model, "act", x, dict(positions="channels"), "positions must be one of"),
@@ -535,6 +536,8 @@ def test_record(model):
     np.testing.assert_array_equal(found.groups, np.arange(11) // 2)
     with pytest.raises(ArgumentError, match="called 2 times"):
         record(model, "act", x)
+    with pytest.raises(ArgumentError, match="record takes one layer"):
+        record(model, ["first", "last"], x)
     with pytest.raises(RuntimeError, match="shapes"):
         record(model, "first", x[:, :3])
     assert model.training and model.act.training and not model.last.training

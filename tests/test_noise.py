@@ -139,7 +139,7 @@ def test_check_of_poisson_noise():
     assert noise_check(narrow).single.value < 0.7 and noise_check(narrow).holds is False
     with pytest.raises(ValueError, match="counts"):
         noise_check(np.stack([rate, rate]))
-    with pytest.raises(ValueError, match="a single trial .* pass two or more"):
+    with pytest.raises(ValueError, match="one repeat .* pass two or more"):
         noise_check(rng.poisson(rate))
 
 
@@ -199,7 +199,7 @@ def test_noise_of_the_features_measured_groups_and_refusals():
     grouped = noise_moments(trials, groups=np.repeat(np.arange(30), 4))
     assert grouped.estimate.replicates["inputs"].deviations.shape[1] == 30
     for bad, options, words in (
-        (trials[0], {}, "single trial"),
+        (trials[0], {}, "one repeat"),
         (trials, dict(n_max=1), "n_max"),
         (trials, dict(centre=False), r"noise_moments\(\) has no option"),
     ):

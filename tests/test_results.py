@@ -491,3 +491,11 @@ def test_coverage_of_differences():
         low_ratio, high_ratio = (two / one).interval()
         inside.append((low <= 6 <= high, low_ratio <= 1.6 <= high_ratio))
     assert (np.mean(inside, axis=0) > 0.88).all()
+
+
+def test_refusals_name_whole_numbers_and_the_remedy():
+    x, y = (sm.Linear(5).sample(P, 30, random_state=1) for P in (20, 25))
+    with pytest.raises(sm.ArgumentError, match="with errors; found 20 and 25"):
+        sm.compare({"x": x, "y": y}, paired="inputs")
+    with pytest.raises(sm.ArgumentError, match=r"pass sm.estimate\(phi, 4\)"):
+        sm.power_law(x)

@@ -405,6 +405,17 @@ def test_ceilings():
     np.testing.assert_allclose(relative.uncorrected, near / top.uncorrected)
 
 
+def test_a_ceiling_near_zero_divides_nothing():
+    "Two subjects that have nothing in common have no ceiling."
+    x, y = (normal((40, 8), k) @ normal((8, 20), k + 5) for k in (1, 2))
+    found = alignments({"model": x + 0.1, "Ada": x @ normal((20, 20), 3), "Bob": y})
+    relative = found.relative("model", ["Ada", "Bob"])
+    assert math.isnan(relative.value) and "undetermined" in str(relative)
+    assert "is not distinguishable from zero: nothing" in str(relative)
+    with pytest.raises(ValueError, match="model = 'modle' is not one of model, Ada, Bob"):
+        found.relative("modle", ["Ada", "Bob"])
+
+
 def test_the_ceiling_of_noise():
     "The means of two halves of the repeats are like each other up to noise they share."
     phi, noise = normal((40, 6)) @ normal((6, 30), 1), normal((4, 40, 3), 2)

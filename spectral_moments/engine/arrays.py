@@ -93,7 +93,7 @@ def _as_array(x, name):
     try:
         return np.asarray(x[...] if backend(x) == "file" else _filled(x))
     except (ValueError, TypeError, RuntimeError) as error:
-        remedy = "pass numbers, in rows and trials of the same length"
+        remedy = "pass numbers, in rows and repeats of the same length"
         reason = f"cannot be made into an array ({error})"
         raise _error(name, f"{reason}; {remedy}") from None
 
@@ -140,7 +140,7 @@ def _tensor_array(x, name):
 def _check_kind(shape, dtype, name):
     "Refuse anything but real numbers (P, Q) or (T, P, Q)."
     if len(shape) not in (2, 3):
-        axes = "it must have 2 (inputs, features) or 3 (trials, inputs, features)"
+        axes = "it must have 2 (inputs, features) or 3 (repeats, inputs, features)"
         raise _error(name, f"has {len(shape)} axes; {axes}")
     if 0 in shape:
         remedy = "it needs at least one row and one column"
@@ -200,8 +200,8 @@ def check_matrix(
     "Validate a single measurement matrix and load it into memory."
     trials = check_trials(phi, name=name)
     if len(trials) > 1:
-        remedy = f"pass one trial {name}[t], or their mean {name}.mean(axis=0)"
-        reason = f"has {len(trials)} trials, and this function takes one matrix"
+        remedy = f"pass one repeat {name}[t], or their mean {name}.mean(axis=0)"
+        reason = f"has {len(trials)} repeats, and this function takes one matrix"
         raise _error(name, f"{reason}; {remedy}")
     return trials[0]
 

@@ -150,6 +150,8 @@ def answer(args):
         certain, result = result.usable[:2].all(), result.dimension()
         determined = certain and all(map(math.isfinite, result.interval()))
         code = 0 if determined else NO_ANSWER
+        if not determined and not result.notes:
+            complain("the dimension is not determined: m(1) or m(2) is uncertain")
     in_json = args.json or path.suffix.lower() == ".json"
     text = json.dumps(result.to_dict(), indent=1) if in_json else str(result)
     if args.output:
@@ -162,6 +164,7 @@ def complain(error, args=None):
     name = getattr(error, "argument", None)
     flag = f"--{name.replace('_', '-')}: " if name and hasattr(args, name) else ""
     reason = " ".join(str(error).split()) or "needs more memory than there is"
+    reason = reason.replace("pass trials=True", "pass --trials (trials=True)")
     print(f"spectral-moments: {printable(flag + reason)}", file=sys.stderr)
 
 
