@@ -202,8 +202,8 @@ class ProgressLines:
 
     def update(self, number=1):
         "Count what is done, of `total`."
+        self.first = self.first or (time.monotonic(), number)
         self.done += number
-        self.first = self.first or (time.monotonic(), self.done)
 
     def _log(self):
         while not self.finished.wait(self.seconds):

@@ -497,5 +497,5 @@ def test_refusals_name_whole_numbers_and_the_remedy():
     x, y = (sm.Linear(5).sample(P, 30, random_state=1) for P in (20, 25))
     with pytest.raises(sm.ArgumentError, match="with errors; found 20 and 25"):
         sm.compare({"x": x, "y": y}, paired="inputs")
-    with pytest.raises(sm.ArgumentError, match=r"pass sm.estimate\(phi, 4\)"):
+    with pytest.raises(sm.ArgumentError, match=r"sm.estimate\(phi, 4\) if it is a matrix"):
         sm.power_law(x)
