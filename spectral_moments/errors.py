@@ -165,7 +165,8 @@ def largest_share(replicates: dict):  # (words,)
 
 
 def usable(values, stderr, share=0.0):  # boolean array (words,), orders ascending
-    "Decide which orders are certain: those before the first that is uncertain."
+    """Decide which moments are certain, by their standard errors and by the largest `share`
+    of a variance due to one unit: those before the first that is uncertain."""
     values, stderr = np.asarray(values, dtype=float), np.asarray(stderr, dtype=float)
     certain = (stderr < MAX_RELATIVE_ERROR * values) & (share <= MAX_UNIT_SHARE)
     return np.logical_and.accumulate(certain)

@@ -135,7 +135,8 @@ OPEN = []  # watches that are open
 
 
 def call_all_hooks(needed):
-    "Switch off what calls no hooks: compiled code, and the fast path of transformers."
+    """Make torch call all hooks: without compiled code and the fast path of transformers,
+    which call none. If hooks are not `needed` any more, allow both again."""
     torch.backends.mha.set_fastpath_enabled(not needed)
     if "torch._dynamo" in sys.modules:
         torch.compiler.set_stance("force_eager" if needed else "default")

@@ -157,8 +157,8 @@ def noise_moments(
         parts = [est.replicates.get(kind) for est in (signal, noise, both)]
         if None not in parts:
             replicates[kind] = Replicates(join(*(part.deviations for part in parts)))
-    sources = ("signal", signal), ("noise", noise)
-    words = [(name,) * k for name, est in sources for k in est.orders]
+    sources = {"signal": signal, "noise": noise}
+    words = [(name,) * k for name, est in sources.items() for k in est.orders]
     whole = Estimate(
         join(signal.values, noise.values, both.values),
         replicates,
@@ -166,7 +166,7 @@ def noise_moments(
         dict(signal=x.shape, noise=x.shape),
         [*signal.methods, *noise.methods, both.methods[1]],
         signal.settings,
-        [f"{name}: {x}" for name, est in sources for x in est.notes],
+        [f"{name}: {x}" for name, est in sources.items() for x in est.notes],
     )
     pair = [replace(whole.dimension(system=x), name=f"dimension of the {x}") for x in NAMES]
     return NoiseMoments(whole, *pair, make_alignment(whole, ("signal", "noise")))

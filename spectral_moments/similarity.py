@@ -208,7 +208,7 @@ class Alignment(Quantity):
     permutation_test = permutation_test
     ratio = property(lambda self: self.uncorrected, doc="Ratio of the three traces.")
 
-    def pairs(self, of: str = None) -> list:
+    def pairs(self, of: str = None) -> list:  # `of` is not used: as in `Alignments`
         "Return the one pair of names."
         return [self.names]
 
@@ -313,9 +313,11 @@ def best_pair(
 
 # %% ../nbs/inside_similarity.ipynb #c5a1e972
 def plot_alignments(
-    self, ax=None, **style
-):  # axes, None: new ones; properties of the image
-    "Draw a heat map with values and errors, and return the axes."
+    self,
+    ax=None,  # matplotlib axes; None makes new ones
+    **style,  # properties of the image
+):  # the axes
+    "Draw a heat map with values and errors."
     ax, values = new_axes() if ax is None else ax, self.values
     rows, columns = self.families or (self.names, self.names)
     image = ax.imshow(values, **{"cmap": "Blues", "vmin": 0, "vmax": 1, **style})

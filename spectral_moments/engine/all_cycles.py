@@ -14,7 +14,7 @@ import numpy as np
 
 from .arrays import backend, namespace, to_numpy
 from .contraction import contract
-from .graphs import CycleOptions, Entry, word_graphs
+from .graphs import CycleOptions, Entry, WordGraphs, word_graphs
 from .views import Means, View
 
 # %% ../../nbs/inside_all_cycles.ipynb #6869fbad
@@ -95,7 +95,9 @@ def relative_rounding(view, matrices):
     return max(float(eps), float(np.finfo(float).eps))  # means were rounded to doubles
 
 # %% ../../nbs/inside_all_cycles.ipynb #2072e9af
-def term_means(terms, axes):  # (terms, graphs), NaN where there are too few units
+def term_means(
+    terms: WordGraphs, axes: dict
+):  # (terms, graphs), NaN where there are too few units
     "Return the weights of the sums of graphs in the mean of each pattern."
     weights = np.full(terms.sums.shape, np.nan, dtype=np.longdouble)
     for term, positions in enumerate(terms.positions):

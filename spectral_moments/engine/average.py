@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arrays import namespace, to_numpy
+from .data import AxisInfo, Data, NamedMatrix
 from .views import draw_view, joint_splits
 from ..errors import Replicates, covariance, normal_replicates
 
@@ -55,7 +56,7 @@ class Moments(NamedTuple):
     notes: list = ()  # what the user should know
 
 # %% ../../nbs/inside_average.ipynb #8a885fa6
-def random_blocks(axis, size, rng):
+def random_blocks(axis: AxisInfo, size: int, rng) -> list:
     "Return disjoint random blocks of about so many rows: lists of row numbers, sorted."
     units = rng.permutation(axis.count)
     number = max(1, axis.size // size)
@@ -65,7 +66,7 @@ def random_blocks(axis, size, rng):
     return [np.flatnonzero(np.isin(axis.groups, part)) for part in parts]
 
 
-def sample_rows(axis, size, rng):
+def sample_rows(axis: AxisInfo, size: int | None, rng) -> np.ndarray:
     "Return the numbers of a random sample of about so many rows, whole groups, sorted."
     if size is None or size >= axis.size:
         return np.arange(axis.size)
@@ -76,8 +77,14 @@ def sample_rows(axis, size, rng):
     return np.flatnonzero(np.isin(axis.groups, order[: max(1, np.sum(total <= size))]))
 
 # %% ../../nbs/inside_average.ipynb #a0671877
-def spread_to_all(moments, words, part, n_rows, n_units):
-    "Return moments of sampled rows, `part`, with errors of all rows and of the sample."
+def spread_to_all(
+    moments: Moments,  # of the sampled rows
+    words: tuple,
+    part: Data,  # the sampled rows
+    n_rows: int,  # of all rows
+    n_units: int,  # rows, or groups of rows
+) -> Moments:
+    "Return moments of sampled rows with the errors of all rows and of the sample."
     share = part.inputs.count / n_units
     if share == 1:
         return moments
@@ -139,7 +146,7 @@ class _Tally:
         )
 
 
-def spread_of_draws(drawn):
+def spread_of_draws(drawn: list) -> Replicates:  # of arrays (words,)
     "Return draws of values as replicates that give their mean its Monte Carlo error."
     x = np.array(drawn, dtype=float)
     known = np.isfinite(x)
@@ -154,11 +161,11 @@ N_DEVIATION_ORDERS = 4  # the same for methods whose deviations take several tim
 
 
 def average(
-    data,  # `Data`
-    step,  # `Step`
-    words,  # tuple of words
-    options,  # `Options`
-):  # `Moments`
+    data: Data,
+    step: Step,
+    words: tuple,
+    options: Options,
+) -> Moments:
     "Average a method over draws, splits of the repeats, and blocks of rows."
     splits = joint_splits(data.n_trials, step.draws, both=step.order_dependent)
     blocks, most, rng = [None], math.inf, options.rng if step.draws else None
@@ -184,7 +191,7 @@ def average(
     return tally.moments(step, randomized)
 
 # %% ../../nbs/inside_average.ipynb #42c96939
-def join_moments(parts, words):
+def join_moments(parts: list, words: tuple) -> Moments:
     "Return the `Moments` of all words, in their order, from pairs (words, `Moments`)."
     if len(parts) == 1:
         return parts[0][1]
@@ -218,14 +225,14 @@ LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
 NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero, not lost
 
 
-def typical_square(matrix, center):
+def typical_square(matrix: NamedMatrix, center: bool) -> float:
     "Return the median over rows of the mean square, which few entries cannot move."
     x = np.nan_to_num(to_numpy(matrix.preview()[1]))
     x = x - np.median(x, axis=1, keepdims=True) if center else x
     return float(np.median((x**2).mean(axis=(0, 2))))
 
 
-def lost_to_rounding(moments, data, words):
+def lost_to_rounding(moments: Moments, data: Data, words: tuple) -> np.ndarray:
     "Return which words may have lost their digits to rounding, (words,)."
     values = to_numpy(moments.values)
     lost = moments.rounding > LOST * abs(values)  # not if it is NaN

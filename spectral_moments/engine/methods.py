@@ -16,8 +16,9 @@ import numpy as np
 from ..checks import ArgumentError
 from .all_cycles import word_means
 from .arrays import to_numpy
-from .average import Options, Step, average, join_moments
+from .average import Moments, Options, Step, average, join_moments
 from .average import lost_to_rounding, sample_rows, spread_to_all
+from .data import Data
 from .pair_sums import has_pair_sums, pair_means
 from .views import Means
 
@@ -26,7 +27,7 @@ METHODS = ("auto", "all_cycles", "increasing")
 HIGHEST = 4  # order of all cycles
 
 
-def exact_order(data):
+def exact_order(data: Data) -> int:
     "Return the highest order that all cycles sum without random draws."
     grouped, missing = "inputs" in data.grouped, any(data.missing.values())
     if len(data.grouped) > grouped or (data.center and missing):
@@ -36,7 +37,7 @@ def exact_order(data):
     return 3 if grouped else HIGHEST
 
 # %% ../../nbs/inside_methods.ipynb #dcd9b394
-def check_words(data, words, method):
+def check_words(data: Data, words: tuple, method: str) -> None:
     "Refuse words that are no words of the systems, or that no method can estimate."
     known, single = ", ".join(data.names), len(data.names) == 1
     odd = [name for word in words for name in word if name not in data.names]
@@ -62,7 +63,7 @@ def check_words(data, words, method):
         raise ArgumentError("n_max" if single else "words", f"{reason}; {remedy}")
 
 
-def check_sizes(data, words):
+def check_sizes(data: Data, words: tuple) -> None:
     "Refuse words that these matrices are too small for."
     single = len(data.names) == 1
     for word in words:
@@ -93,7 +94,7 @@ def _increasing_words(view, words, deviations, n_jobs):
     return Means(found.values[n - 1], changes, found.rounding[n - 1])
 
 
-def choose_step(data, order, options):
+def choose_step(data: Data, order: int, options: Options) -> Step:
     "Return the `Step` of words of an order."
     largest = max(math.prod(shape[1:]) for shape in data.shapes.values())
     draws, members = options.n_permutations, bool(data.grouped)
@@ -118,8 +119,8 @@ def choose_step(data, order, options):
     return step
 
 # %% ../../nbs/inside_methods.ipynb #f2c3db93
-def moments_in_memory(data, words, options):
-    "Return the `Moments` of words of data in memory."
+def moments_in_memory(data: Data, words: tuple, options: Options) -> Moments:
+    "Estimate words of data in memory: those of one step together."
     plan = {}
     for word in words:
         step = choose_step(data, len(word), options)
@@ -134,7 +135,7 @@ def moments_in_memory(data, words, options):
     return join_moments(parts, words)
 
 # %% ../../nbs/inside_methods.ipynb #f4887bdf
-def replace_lost(moments, data, words, options):
+def replace_lost(moments: Moments, data: Data, words: tuple, options: Options) -> Moments:
     "Return the moments with increasing cycles, or NaN, in the place of words lost."
     lost = lost_to_rounding(moments, data, words)
     gone = tuple(word for word, x in zip(words, lost) if x)
@@ -148,9 +149,15 @@ def replace_lost(moments, data, words, options):
     return moments._replace(lost=lost)
 
 # %% ../../nbs/inside_methods.ipynb #7053cfd7
-def add_sampled(part, words, options, known, n_rows, n_units):
-    """Estimate from a sample of the rows, the `Data` part, the words that all rows did not
-    give; known: (words, `Moments`) of those they gave, or None."""
+def add_sampled(
+    part: Data,  # a random sample of the rows
+    words: tuple,
+    options: Options,
+    known: tuple | None,  # (words, `Moments`) of those that all rows gave
+    n_rows: int,  # of all rows
+    n_units: int,  # rows, or groups of rows
+) -> Moments:  # of all words
+    "Estimate from a sample of the rows the words that all rows did not give."
     rest = tuple(word for word in words if known is None or word not in known[0])
     if not rest:
         return known[1]
@@ -160,10 +167,10 @@ def add_sampled(part, words, options, known, n_rows, n_units):
 
 
 def run_plan(
-    data,  # `Data`
-    words,  # tuple of words: tuples of names of systems
+    data: Data,
+    words: tuple,  # of words: tuples of names of systems
     **options,  # fields of `Options`
-):  # `Moments`
+) -> Moments:
     "Estimate words by the methods that fit the data."
     options = Options(**options)
     check_words(data, words, options.method)

@@ -16,7 +16,7 @@ import numpy as np
 
 from .arrays import infinite, sum_blocks, to_numpy
 from .average import Moments
-from .data import row_pieces, scale_by_power
+from .data import Data, row_pieces, scale_by_power
 from .views import joint_splits, stack_rows
 from ..errors import Replicates
 
@@ -90,8 +90,12 @@ def _sum_products(factors, average, own):
     return squares, *(sums * 4 if alike else sums)
 
 
-def sum_rows(z, columns, pairs):
-    "Return the `PairSums` of groups of one size, rows z (G, n, D) about the origin."
+def sum_rows(
+    z: np.ndarray,  # rows about the origin, (G, n, D): G groups of n rows
+    columns: dict,  # name -> places of the columns of the left and of the right factor
+    pairs: tuple,  # (s, t, own): two names; whether a column meets itself only
+) -> PairSums:
+    "Sum groups of one size."
     G, n, D = z.shape
     rows, average, products = z.reshape(-1, D), np.ones((1, 1)), {}
     whole = between = rows.T @ rows / n
@@ -136,7 +140,7 @@ def _moved(sums, columns, s, t, own):
     return np.array(moved).reshape(2, 2, -1)
 
 
-def about_mean(sums, columns):
+def about_mean(sums: PairSums, columns: dict) -> PairSums:
     "Return the sums of rows about the mean of all groups."
     shift = np.outer(sums.total, sums.total) / sums.count
     moved = {
@@ -176,7 +180,7 @@ def _pair_total(sums, columns, word, own, center):
     return value + three / math.perm(G, 3) + four / math.perm(G, 4)
 
 
-def word_value(sums, word, columns, data):
+def word_value(sums: PairSums, word: tuple, columns: dict, data: Data) -> float:
     "Return a word of one or two letters from sums about the mean (or zero: not centred)."
     same, pairs = column_pairs(data, word)
     if len(word) == 1:
@@ -267,7 +271,7 @@ class PairReader(NamedTuple):
         return found
 
 
-def make_reader(data, words):
+def make_reader(data: Data, words: list) -> PairReader:
     "Return a `PairReader` of data; the origin is the mean of some rows, or zero."
     columns, origin, start = {}, [], 0
     for name, (T, _, Q) in data.shapes.items():
@@ -283,7 +287,7 @@ def make_reader(data, words):
     return PairReader(splits, columns, origin, tuple(pairs), exponents)
 
 
-def add_sums(one, other):
+def add_sums(one: list, other: list) -> list:
     "Add lists of `PairSums`."
     return [x + y for x, y in zip(one, other)]
 
@@ -291,16 +295,22 @@ def add_sums(one, other):
 WIDEST = 8192  # columns up to which matrices of columns by columns are kept
 
 
-def has_pair_sums(data):
+def has_pair_sums(data: Data) -> bool:
     "Return whether orders one and two follow from sums over all rows."
     columns = [kind for kind in data.grouped if kind != "inputs"]
     width = sum(shape[2] for shape in data.shapes.values())
     return not (columns or data.noisy or any(data.missing.values()) or width > WIDEST)
 
 
-def pair_means(data, words, *, sample=None, deviations=True, bar=None):
-    """Return the `Moments` of words of one or two letters; None: entries are missing, or
-    groups are scattered over a file. `sample`: some rows of it in memory."""
+def pair_means(
+    data: Data,
+    words: tuple,  # of one or two letters
+    *,
+    sample: Data = None,  # some rows of a file, in memory; None: all are in memory
+    deviations: bool = True,  # whether to compute leave-one-out deviations
+    bar=None,  # `checks.ProgressLines`
+) -> Moments | None:  # None: entries are missing, or groups are scattered over a file
+    "Estimate words from sums over all rows."
     near, groups = data if sample is None else sample, data.inputs.groups
     stored = sample is not None and groups is not None
     if stored and (np.diff(groups) != 0).sum() >= data.inputs.count:
@@ -319,8 +329,14 @@ def pair_means(data, words, *, sample=None, deviations=True, bar=None):
     return pair_moments(near, words, reader, sums, deviations)
 
 # %% ../../nbs/inside_pair_sums.ipynb #30bfec72
-def pair_moments(data, words, reader, sums, deviations=True):
-    "Return the `Moments` of words from sums over all rows, of which `data` holds some."
+def pair_moments(
+    data: Data,  # all rows, or some of them
+    words: tuple,  # of one or two letters
+    reader: PairReader,
+    sums: list,  # `PairSums` of all rows, one for each split of the repeats
+    deviations: bool = True,  # whether to compute leave-one-out deviations
+) -> Moments:
+    "Estimate words from sums over all rows."
     columns, n_words = reader.columns, len(words)
     sums = [about_mean(x, columns) if data.center else x for x in sums]
     values = [[word_value(x, word, columns, data) for word in words] for x in sums]

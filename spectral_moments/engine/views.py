@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arrays import namespace, to_numpy
-from .data import Data, Noise
+from .data import Data, NamedMatrix, Noise
 
 # %% ../../nbs/inside_views.ipynb #c54e3b28
 class Factors(NamedTuple):
@@ -46,7 +46,7 @@ class Means(NamedTuple):
     rounding: np.ndarray = None  # (words,) bound on the rounding error
 
 # %% ../../nbs/inside_views.ipynb #0d9a55fc
-def trial_splits(T, both=False):
+def trial_splits(T: int, both: bool = False) -> list:
     "Return splits of T repeats: pairs (right half, left half); `both`: and the converse."
     if T == 1:
         return [None]
@@ -63,7 +63,7 @@ def trial_splits(T, both=False):
     return found
 
 
-def joint_splits(n_trials, fewest=1, both=False):
+def joint_splits(n_trials: dict, fewest: int = 1, both: bool = False) -> list:
     "Return dicts: number of repeats -> its split; as many as needed, but not fewer."
     splits = {T: trial_splits(T, both) for T in set(n_trials.values())}
     number = max(fewest, *map(len, splits.values()))
@@ -98,8 +98,14 @@ def _half_means(matrix, rows, columns, split):
     return found
 
 
-def make_factors(matrix, rows=None, partners=None, columns=None, split=None):
-    "Return the `Factors` of some rows and columns of a `NamedMatrix`; None: of all."
+def make_factors(
+    matrix: NamedMatrix,
+    rows=None,  # numbers of the rows; None: all
+    partners=None,  # numbers of rows that are subtracted from these; None: nothing is
+    columns=None,  # numbers of the columns; None: all
+    split: tuple = None,  # (right half, left half) of the repeats; None: all in both
+) -> Factors:
+    "Make the two factors of some rows and columns of a matrix."
     rows = slice(None) if rows is None else rows
     columns = slice(None) if columns is None else columns
     found = _half_means(matrix, rows, columns, split)

@@ -124,7 +124,8 @@ class Curve(NamedTuple):
 
 
 def _lowest_ridge(s):
-    "Return the logarithm of the smallest ridge at which the sample has units to spare."
+    """Return the logarithm of the smallest ridge at which the dimension of a sample (a
+    `Scatter`) is at most `MAX_USED` of its rows and columns."""
     units, a = [n for n, N in s.sizes.values() if n < N], np.log(s.values)
     spare = lambda t: MAX_USED * min(units, default=math.inf) - s.dimension(t)
     t = _root(spare, a[-1:] - 12, a[:1] + 12)

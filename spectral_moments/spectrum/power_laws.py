@@ -50,10 +50,14 @@ def shared_parts(m: np.ndarray, n: np.ndarray, P: int, Q: int) -> np.ndarray:
 
 # %% ../../nbs/inside_power_laws.ipynb #poin00012
 def law_covariance(
-    law: Callable, theta, n: np.ndarray, m1: float, shape, m1_errors
-) -> tuple:
-    """Return the relative covariance V of the moments of orders n of a law, and J, what a
-    jackknife makes of it; `m1_errors` of m(1) = m1 are due to inputs and to features."""
+    law: Callable,  # (theta, n) -> log m(n), as `power_moments`
+    theta: tuple,  # (exponent, log scale)
+    n: np.ndarray,  # orders, (k,)
+    m1: float,  # m(1)
+    shape: tuple,  # (T, P, Q)
+    m1_errors: tuple,  # standard errors of m(1) due to inputs and to features
+) -> tuple:  # two matrices (k, k)
+    "Return the relative covariance V of moments of a law, and its mean by the jackknife, J."
     (exponent, log_scale), (T, *sizes) = theta, shape
     law = partial(law, (exponent, 0.0))
     v, *errors = np.array([max(m1, 0.0), *m1_errors]) / np.exp(log_scale)
