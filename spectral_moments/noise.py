@@ -129,6 +129,12 @@ class NoiseMoments(ResultTable):
 NAMES = ("noise", "signal")
 
 
+def _join(signal, noise, both):  # arrays (words, ...) of m(1), m(2), ...
+    """Join words of signal and noise, and add tr C Sigma, half of
+    tr (C + Sigma)^2 - tr C^2 - tr Sigma^2."""
+    return np.concatenate([signal, noise, (both[1:2] - signal[1:2] - noise[1:2]) / 2])
+
+
 def noise_moments(
     trials: ArrayLike,  # (T, P, Q) with T >= 2, NaN where missing
     n_max: int = 2,  # highest order, at least 2
@@ -148,19 +154,15 @@ def noise_moments(
 
     signal = estimate(x, n_max, groups=groups, trials=True, **options)
     noise, both = moments(_contrasts(x), n_max), moments(x, 2)
-
-    def join(s, n, b):  # tr C Sigma is half of tr (C + Sigma)^2 - tr C^2 - tr Sigma^2
-        return np.concatenate([s, n, (b[1:2] - s[1:2] - n[1:2]) / 2])
-
     replicates = {}
     for kind in signal.replicates:
         parts = [est.replicates.get(kind) for est in (signal, noise, both)]
         if None not in parts:
-            replicates[kind] = Replicates(join(*(part.deviations for part in parts)))
+            replicates[kind] = Replicates(_join(*(part.deviations for part in parts)))
     sources = {"signal": signal, "noise": noise}
     words = [(name,) * k for name, est in sources.items() for k in est.orders]
     whole = Estimate(
-        join(signal.values, noise.values, both.values),
+        _join(signal.values, noise.values, both.values),
         replicates,
         [*words, ("signal", "noise")],
         dict(signal=x.shape, noise=x.shape),

@@ -57,7 +57,7 @@ def law_covariance(
     shape: tuple,  # (T, P, Q)
     m1_errors: tuple,  # standard errors of m(1) due to inputs and to features
 ) -> tuple:  # two matrices (k, k)
-    "Return the relative covariance V of moments of a law, and its mean by the jackknife, J."
+    "Return the relative covariance V of moments of a law, and the jackknife's mean for it."
     (exponent, log_scale), (T, *sizes) = theta, shape
     law = partial(law, (exponent, 0.0))
     v, *errors = np.array([max(m1, 0.0), *m1_errors]) / np.exp(log_scale)
