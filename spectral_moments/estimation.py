@@ -6,8 +6,6 @@
 __all__ = ['estimate', 'estimate_words']
 
 # %% ../nbs/inside_estimation.ipynb #1297a185
-from contextlib import nullcontext
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -38,7 +36,7 @@ def estimate(
     stderr: bool = True,  # whether to compute standard errors
     random_state: int | np.random.Generator | None = 0,  # for what is drawn
     n_jobs: int = None,  # number of threads of `increasing`, None for all cores
-    progress: bool = False,  # log every second how long the rest will take
+    progress: bool = False,  # log how long the rest will take every second, not every 15
 ) -> Estimate:
     """Estimate the spectral moments of the operator behind a matrix, with errors.
 
@@ -90,7 +88,7 @@ def estimate_words(
     if sample is not None:
         sample = check_count(sample, "sample", least=16)
     words = tuple(map(tuple, words))
-    with ProgressLines(1.0) if progress else nullcontext() as bar:
+    with ProgressLines(1.0 if progress else 15.0) as bar:
         moments = run_plan(
             data,
             words,
