@@ -35,6 +35,8 @@ EQUAL, COLUMNS = np.arange(30) // 2, np.arange(24) // 2
 UNEQUAL = np.repeat(np.arange(16), [1, 2, 3, 2] * 3 + [1, 1, 2, 2])
 SPIKE = X + 1e12 * np.eye(30, 24, 1) * (np.arange(30) == 3)[:, None]
 TALL = made(5000, 12, seed=7)
+ISOTROPIC, DECAY = sm.Linear(20).sample(120, 100, 3), [1, 0.3, 0.15, 0.1]
+ERRORS = np.diag([1e-3, 9e-4, 5e-4, 4e-4]) + 2e-4  # a fit to these is the same everywhere
 E, DRAWN = sm.estimate, dict(n_permutations=5)
 
 
@@ -118,8 +120,8 @@ CALLS = {
     "alignment, whole layers": lambda: sm.alignment(X, Y, population="all"),
     "alignments": lambda: sm.alignments({**AB, "c": X[:, :15] ** 2}),
     "compare": lambda: sm.compare({**AB, "c": SMALL}),
-    "rankme": lambda: sm.spectral_function(made(60, 50, noise=1.0), "rankme"),
-    "power law": lambda: sm.power_law(E(sm.PowerLaw(1.0).sample(90, 80, 1), 4)),
+    "ridge": lambda: sm.spectral_function(ISOTROPIC, ("ridge", 10.0)),
+    "power law": lambda: sm.power_law(sm.from_moments(DECAY, covariance=ERRORS)),
     "noise check": lambda: noise_check(np.stack([COUNTS, COUNTS[::-1]])),
     "estimators": lambda: {
         "naive": sm.naive(X, 4),

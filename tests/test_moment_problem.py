@@ -126,7 +126,7 @@ UNKNOWN = sm.from_moments([1.0], [np.inf])
         (lambda: largest_eigenvalue_bounds([1.0], level=95), "level = 95"),
         (lambda: largest_eigenvalue_bounds(UNKNOWN), r"m\(1\) has no finite"),
         (lambda: sm.function_bounds([1.0, np.nan], np.sqrt), "that are NaN"),
-        (lambda: sm.function_bounds([[1.0]], np.sqrt), "must list"),
+        (lambda: sm.function_bounds([[1.0]], np.sqrt), "pass a list"),
         (lambda: sm.function_bounds(CLASH, np.sqrt), "no spectrum has"),
         (lambda: sm.eigenvalue_bounds([1.0, 0.5], 0), "count = 0"),
     ],
