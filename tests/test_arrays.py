@@ -159,16 +159,6 @@ def test_refused(phi, message):
     assert caught.value.argument == "phi"
 
 
-def test_functions_of_one_complete_matrix():
-    for phi, message in (
-        (np.ones((2, 3, 4)), r"table has 2 repeats.*table\[t\]"),
-        ([[1.0, np.nan]], "table has NaN entries.*estimate"),
-    ):
-        with pytest.raises(ArgumentError, match=message):
-            arrays.check_matrix(phi, name="table")
-    assert np.isnan(check_trials([[np.nan]], missing=None)).all()
-
-
 def test_tensors_keep_device_and_gradient():
     phi = TENSOR.float().requires_grad_()
     trials = arrays.tensor_trials(phi)

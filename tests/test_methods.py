@@ -286,15 +286,3 @@ def test_rows_of_a_sample(groups):
     for size in (None, 400, 1000):
         rows = engine_average.sample_rows(axis, size, rng)
         np.testing.assert_array_equal(rows, np.arange(400))
-
-
-def test_words_of_large_systems(nothing_loaded, tmp_path, blocks):
-    "A file and an array in memory meet."
-    file, other = stored(TALL[:, :14], tmp_path), TALL[:, 10:] ** 2
-    asked = [tuple(word) for word in ("a", "aa", "ab", "bb", "aab")]
-    est = estimate_words(open_data({"a": file, "b": other}), asked, sample=1500)
-    whole = estimate_words(
-        open_data({"a": TALL[:, :14], "b": other}), asked, method="all_cycles"
-    )
-    np.testing.assert_allclose(est.values[:4], whole.values[:4], rtol=1e-9)
-    assert (abs(est.values - whole.values) < 2 * est.stderr).all()

@@ -412,18 +412,6 @@ def test_compiled(how):
     assert n_hooks(plain) == 0
 
 
-def test_one_watch_inside_of_another():
-    model = torch.compile(alone(nn.Linear(5, 8)), backend="eager")
-    x, stance = torch.randn(9, 5), lambda: torch._dynamo.eval_frame._stance.stance
-    outer, inner, before = watch(model, "0"), watch(model, "0"), stance()
-    outer.open(), inner.open()
-    outer.close()  # in the order in which they were opened
-    model(x)
-    inner.close()
-    assert (outer.sampled.n_passed, inner.sampled.n_passed) == (0, 9)
-    assert stance() == before and torch.backends.mha.get_fastpath_enabled()
-
-
 @pytest.mark.filterwarnings("ignore:enable_nested_tensor")
 @pytest.mark.parametrize("name", ["layers.1", "layers.0.linear1"])
 def test_transformers_in_evaluation(name):

@@ -81,11 +81,3 @@ def test_bad_arguments():
     for wrong in (dict(dim=2), dict(dim=3, scale=-1)):
         with pytest.raises(ValueError, match="dim|scale"):
             ReLU(**wrong)
-
-
-def test_variances_of_different_size_are_no_error():
-    scale = np.array([1e-6, 1.0, 1e6])
-    correlation = np.array([[1, 0.5, 0.2], [0.5, 1, 0.5], [0.2, 0.5, 1]])
-    cov = correlation * np.outer(scale, scale)
-    assert_allclose(RBF(3, input_cov=cov, kernel_cov=cov).eta, 1, rtol=1e-12)
-    assert RBF(2, input_cov=np.diag([1e-12, 1e12])).eta.tolist() == [1e12, 1e-12]
