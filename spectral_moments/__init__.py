@@ -19,6 +19,5 @@ help(sm.estimate) explains every option.
 
 __version__ = "1.0.0"
 
-from . import public_names as _names
-
-__getattr__, __dir__ = _names.lazy_attribute, _names.public_directory
+from .public_names import lazy_attribute as __getattr__  # noqa: F401
+from .public_names import public_directory as __dir__  # noqa: F401

@@ -267,7 +267,7 @@ def _moment_problems(data, estimate, lost, k):
             found.append(FEW_SAMPLED)
     return found
 
-
+# %% ../nbs/inside_notes.ipynb #70be574d
 def _moment_notes(data, estimate, lost):
     "Note moments without a value, without an error, or with a large error."
     words_of, single, notes = {}, len(data.matrices) == 1, []

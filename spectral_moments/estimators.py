@@ -53,7 +53,7 @@ def _paper_moments(phi, n_max, trials, sums):
         total = total + sums(x.right, x.left, n_max) / count
     return _in_units(total / len(splits), data)
 
-
+# %% ../nbs/inside_estimators.ipynb #319539f7
 def naive(
     phi: ArrayLike,  # matrix (P, Q) or repeats (T, P, Q), NaN where missing
     n_max: int,  # highest order, at most min(P, Q)
@@ -67,7 +67,7 @@ def naive(
     """
     return _paper_moments(phi, n_max, trials, naive_sums)
 
-
+# %% ../nbs/inside_estimators.ipynb #0f1e8291
 def kong_valiant(
     phi: ArrayLike,  # matrix (P, Q) or repeats (T, P, Q), NaN where missing
     n_max: int,  # highest order, at most min(P, Q)

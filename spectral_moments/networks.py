@@ -277,7 +277,7 @@ class LayerDimensions(ResultTable, dict):
         "Notes on the layers."
         return [f"{name}: {note}" for name, found in self.items() for note in found.notes]
 
-
+# %% ../nbs/inside_networks.ipynb #ac87ad9e
 class Watch(Hooks):
     """Watch layers of a torch network while it runs or learns.
 

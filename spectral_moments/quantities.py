@@ -53,14 +53,14 @@ class ResultTable:
 
     title = summary = lambda self: ""  # lines above the table, and below the notes
 
-    def _rows(self):
+    def table_rows(self):
         "Return header and rows of the table, as strings."
         rows = self.records()
         shown = lambda x: f"{x:.4g}" if isinstance(x, float) else str(x)
         return [[*rows[0]], *([*map(shown, row.values())] for row in rows)]
 
     def __str__(self):
-        rows = [*self._rows()]
+        rows = [*self.table_rows()]
         widths = [max(map(len, column)) for column in zip(*rows)]
         table = ("  ".join(x.rjust(w) for x, w in zip(row, widths)) for row in rows)
         notes = [f"- {note}" for note in self.notes]
@@ -105,7 +105,7 @@ def _sum_ends(self, tail):  # (low, high)
     points, stderrs = [], []
     for factor, term in self.terms:
         exact = math.isnan(term.error)
-        low, high = (term.value, term.value) if exact else term._ends(tail)
+        low, high = (term.value, term.value) if exact else term.interval_ends(tail)
         point = factor * self.scale.to([low, term.value, high])
         points.append(point if factor > 0 else point[::-1])
         derivative = self.scale.derivative(self.scale.to(term.value))
@@ -124,11 +124,11 @@ def p_value(
     null: float = 0.0,  # value of the null hypothesis
 ) -> float:
     "Compute the two-sided p-value: one minus the level of the interval up to `null`."
-    if np.isnan(self._ends(0.05)).any():
+    if np.isnan(self.interval_ends(0.05)).any():
         return math.nan
 
     def contains(step):
-        low, high = self._ends(10 ** (-step / 1e9))
+        low, high = self.interval_ends(10 ** (-step / 1e9))
         return low <= null <= high
 
     steps = range(300 * 10**9)  # of a billionth of a decade, down to 1e-300
@@ -309,13 +309,13 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
             total[key[-1]] = math.hypot(total.get(key[-1], 0.0), error)
         return total
 
-    def _ends(self, tail):  # (low, high)
+    def interval_ends(self, tail):  # (low, high)
         "Compute the interval that leaves a probability `tail` outside."
         return _sum_ends(self, tail) if self.terms else _scale_ends(self, tail)
 
     def interval(self, level: float = 0.95):  # nominal coverage -> (low, high)
         "Compute the confidence interval; infinite where the data give no end."
-        return self._ends(1 - check_level(level))
+        return self.interval_ends(1 - check_level(level))
 
     confidence_interval = interval
 

@@ -310,7 +310,7 @@ def _rescale(x, exponents):  # same shape as x; NaN beyond the range of doubles
     beyond = np.isinf(y) & np.isfinite(x) | (abs(y) < 1e-290) & (abs(x) > 1e-290)
     return np.where(beyond, np.nan, y)
 
-
+# %% ../nbs/inside_results.ipynb #3c12ce13
 def make_estimate(
     moments,  # `engine.average.Moments` of the matrices divided by powers of two
     data,  # `engine.data.Data`
@@ -348,7 +348,7 @@ def make_estimate(
         one.notes.extend(dict.fromkeys([*moments.notes, *notes]))
     return result
 
-
+# %% ../nbs/inside_results.ipynb #60158d4a
 def from_moments(
     values,  # m(1), ..., m(n_max)
     stderr=None,  # their standard errors, (n_max,); None: from the covariance, or unknown
@@ -422,7 +422,7 @@ class Comparison(ResultTable):
         each = self.quantities.items()
         return "\n".join(f"{name}: {q.name} {q}" for name, q in each)
 
-    def _rows(self):
+    def table_rows(self):
         yield "", "", "difference", "95% CI", "ratio", "95% CI", "p", "p (Holm-corrected)"
         for x in self.rows:
             interval = f"{x['low95']:.3g} to {x['high95']:.3g}"

@@ -385,7 +385,7 @@ class Alignments(ResultTable):
         single = all(shape[0] == 1 for shape in self.estimate.shapes.values())
         return SINGLE_TRIAL if single else ""
 
-    def _rows(self):
+    def table_rows(self):
         rows, columns = self.families or (self.names, self.names)
         yield "", *columns
         for name, values, errors in zip(rows, self.values, self.stderr):

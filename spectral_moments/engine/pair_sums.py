@@ -55,7 +55,7 @@ def split_groups(z, labels):  # rows (n, D); the label of each, or None: single 
         found.append((names[groups], z[rows]))
     return found
 
-
+# %% ../../nbs/inside_pair_sums.ipynb #258f74a4
 def places_of(columns, s, t):
     "Return the places of the factors a, b, c, d of a pair of systems."
     return columns[s][0], columns[t][1], columns[s][1], columns[t][0]
@@ -67,7 +67,7 @@ def factors_of(z, columns, s, t):
     known = {place.start: z[..., place] for place in places}
     return [known[place.start] for place in places]
 
-
+# %% ../../nbs/inside_pair_sums.ipynb #66d5f43b
 def _sum_products(factors, average, own):
     "Return the sums of products of rows a, b, c, d (G, n, Q); average is (2, n)."
     a, b, c, d = factors

@@ -72,7 +72,7 @@ def render(part: Part, end: float) -> dict:
         if part.costly and time.monotonic() > end:
             raise RuntimeError("the time is over; pass more seconds")
         result = part.make()
-        shown["rows"] = result if isinstance(result, list) else [*result._rows()]
+        shown["rows"] = result if isinstance(result, list) else [*result.table_rows()]
         shown["notes"] = getattr(result, "notes", [])
         shown["figure"] = draw_svg(result, part.title) if hasattr(result, "plot") else ""
     except (ValueError, TypeError, RuntimeError, ArithmeticError) as error:

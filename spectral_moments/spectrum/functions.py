@@ -267,9 +267,9 @@ class SpectralFunction(Quantity):
         low = float(np.fmax(self.dimension.interval(level)[0], 1.0))
         return min(low, self.n_features), self.n_features
 
-    def _ends(self, tail):
+    def interval_ends(self, tail):
         "Compute the interval of the curve, cut where the bounds are sharper."
-        low, high = super()._ends(tail)
+        low, high = super().interval_ends(tail)
         if self.scale.power == 0 and not self.error < MAX_LOG_ERROR:
             low, high = 0.0, math.inf
         least, most = self.bounds(1 - BOUND_SHARE * tail)
