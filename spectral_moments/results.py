@@ -297,7 +297,7 @@ def _to_dict(self):
     return json_ready(known | {"notes": self.notes})
 
 
-Estimate.title, Estimate.records, Estimate._rows = _title, _records, _table_rows
+Estimate.title, Estimate.records, Estimate.table_rows = _title, _records, _table_rows
 Estimate.to_dict = _to_dict
 
 # %% ../nbs/inside_results.ipynb #18e4fc14
