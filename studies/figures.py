@@ -27,16 +27,18 @@ def line(method, **changes) -> dict:
     return {"label": method, **STYLE.get(method, {}), **changes}
 
 
-def use_style():
-    "Set matplotlib's defaults to the style of the book."
+def use_style(size=10):
+    "Set matplotlib's defaults to the style of the book, with text of this size in points."
     colors = mpl.cycler(color=[style["color"] for style in STYLE.values()])
     plt.rc("figure", figsize=(6.4, 3.4), facecolor="white")
     plt.rc("figure.constrained_layout", use=True)
     plt.rc("savefig", facecolor="white")
     plt.rc("svg", hashsalt="spectral_moments")
-    plt.rc("font", size=10)
-    plt.rc("legend", fontsize=9, frameon=False)
-    plt.rc("axes", titlesize=10, labelsize=10, grid=True, axisbelow=True, prop_cycle=colors)
+    plt.rc("font", size=size)
+    plt.rc("legend", fontsize=size - 1, frameon=False)
+    plt.rc(
+        "axes", titlesize=size, labelsize=size, grid=True, axisbelow=True, prop_cycle=colors
+    )
     plt.rc("axes.spines", top=False, right=False)
     plt.rc("grid", color="#d9d9d9", linewidth=0.6)
     plt.rc("lines", linewidth=1.4, markersize=4.5)
@@ -132,16 +134,16 @@ def dimensions_seen(phi, estimators, *, sizes=SIZES, repetitions=40, seed=0) -> 
     return {method: first_two(moments) for method, moments in estimators.items()}
 
 
-def draw_dimensions(ax, found, truth, *, sizes=SIZES) -> dict:
+def draw_dimensions(ax, found, truth, *, sizes=SIZES, styles=None) -> dict:
     """Dimension against the number of neurons seen, a line and a band for each estimator,
-    of what `dimensions_seen` found; the lines by estimator."""
-    lines = {}
+    of what `dimensions_seen` found, by `line` or in the given styles; the lines by name."""
+    lines, styles = {}, styles or {method: line(method) for method in found}
     for method, moments in found.items():
         bands = [np.percentile(m[:, 0] ** 2 / m[:, 1], [25, 75]) for m in moments]
         lines[method] = np.array([m[:, 0].mean() ** 2 / m[:, 1].mean() for m in moments])
-        color = STYLE[method]["color"]
+        color = styles[method]["color"]
         ax.fill_between(sizes, *np.transpose(bands), color=color, alpha=0.2, linewidth=0)
-        ax.plot(sizes, lines[method], **line(method))
+        ax.plot(sizes, lines[method], **styles[method])
     ax.axhline(truth, **line("truth"))
     ax.set(xscale="log", xlabel="neurons seen", ylabel="dimension", ylim=(0, None))
     ax.set_xticks(sizes, [str(size) for size in sizes])
