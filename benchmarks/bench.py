@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from shared import begun, finish
+from shared import store
 
 import spectral_moments as sm
 
@@ -245,16 +245,8 @@ def first_call():
     return min(seconds(run, time.perf_counter) for _ in range(3))
 
 
-def main():
-    "Measure all rows."
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", default="")
-    parser.add_argument("--beside")
-    parser.add_argument("--tiny", action="store_true")
-    args = parser.parse_args()
-    run, about = begun()
-    other = args.beside and importlib.import_module(args.beside)
-    found = []
+def measure_rows(args, other=None):
+    "Measure the rows that are asked for, also with another version of the package."
     with tempfile.TemporaryDirectory() as folder:
         parts = in_memory, options, several, lambda tiny: files(tiny, folder), networks
         for row in (row for part in parts for row in part(args.tiny)):
@@ -267,25 +259,34 @@ def main():
             met = "" if args.tiny or ratio <= (row.limit or ratio) else "  MISSED"
             shown = f"{ratio:.2f} (limit {row.limit})"
             print(f"{row.name}, {row.sizes}: {shown} {before or ''}{met}", flush=True)
-            found.append(
-                dict(
-                    name=row.name,
-                    sizes=row.sizes,
-                    baseline=row.baseline,
-                    ratio=round(ratio, 2),
-                    limit=row.limit,
-                    before=before and round(before, 2),
-                )
+            yield dict(
+                name=row.name,
+                sizes=row.sizes,
+                baseline=row.baseline,
+                ratio=round(ratio, 2),
+                limit=row.limit,
+                before=before and round(before, 2),
             )
-    if args.tiny or args.only:
-        return
-    results = dict(
+
+
+def main():
+    "Measure all rows."
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", default="")
+    parser.add_argument("--beside")
+    parser.add_argument("--tiny", action="store_true")
+    args = parser.parse_args()
+    other = args.beside and importlib.import_module(args.beside)
+    results = lambda: dict(
         threads=os.environ.get("OMP_NUM_THREADS", "all"),
         first_call=round(first_call(), 2),
         beside=args.beside and other.__version__,
-        rows=found,
+        rows=list(measure_rows(args, other)),
     )
-    finish(run, about, "bench", results)
+    if args.tiny or args.only:
+        list(measure_rows(args, other))
+    else:
+        store("bench", results, {})
 
 
 if __name__ == "__main__":

@@ -14,10 +14,11 @@ import math
 import time
 import tracemalloc
 import warnings
+from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 
 import numpy as np
-from shared import SEED, begun, finish
+from shared import SEED, store
 
 import spectral_moments as sm
 from spectral_moments.processes import LinearPair
@@ -266,32 +267,39 @@ def verdicts(draws):
     return found
 
 
+def measure(draws, budget, squares, matrix, orders, moments, rows):
+    "All that is compared, at these sizes."
+    rng = np.random.default_rng(SEED)
+    squares = {P: (rng.standard_normal((P, P)), 4) for P in squares}
+    one = rng.standard_normal(matrix)
+    orders = {n: (one, n) for n in orders}
+    slow = {"all cycles", "paper, as printed"}  # up to order 4; minutes
+    any_order = {name: MOMENTS[name] for name in MOMENTS if name not in slow}
+    return {
+        "draws": draws,
+        "size": costs(squares, MOMENTS, budget),
+        "order": costs(orders, any_order, budget),
+        "moments": moment_errors(moments, draws),
+        "dimension": errors_by_size(dimension_peers(), equal_features, 20, rows, draws),
+        "alignment": alignment_errors(rows, draws // 2),
+        "verdict": verdicts(2 * draws),
+    }
+
+
 def main():
     "Measure all, and store it."
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--tiny", action="store_true")
     tiny = parser.parse_args().tiny
     sizes = {name: pair[tiny] for name, pair in SIZES.items()}
-    rng = np.random.default_rng(SEED)
-    draws, budget, rows = sizes["draws"], sizes["budget"], sizes["rows"]
     names = "dimensionality", "driada", "calibrated-similarity", "pytorch-cka", "ckatorch"
-    run, about = begun([name for name in names if package(name)[1]])
-    squares = {P: (rng.standard_normal((P, P)), 4) for P in sizes["squares"]}
-    one = rng.standard_normal(sizes["matrix"])
-    orders = {n: (one, n) for n in sizes["orders"]}
-    slow = {"all cycles", "paper, as printed"}  # up to order 4; minutes
-    any_order = {name: MOMENTS[name] for name in MOMENTS if name not in slow}
-    found = {
-        "size": costs(squares, MOMENTS, budget),
-        "order": costs(orders, any_order, budget),
-        "moments": moment_errors(sizes["moments"], draws),
-        "dimension": errors_by_size(dimension_peers(), equal_features, 20, rows, draws),
-        "alignment": alignment_errors(rows, draws // 2),
-        "verdict": verdicts(2 * draws),
-    }
-    if not tiny:
-        about |= dict(settings=dict(draws=draws, budget=budget), draws=draws)
-        finish(run, about, "peers", found)
+    installed = [name for name in names if package(name)[1]]
+    measured = partial(measure, **sizes)
+    if tiny:
+        measured()
+    else:
+        settings = {name: sizes[name] for name in ("draws", "budget")}
+        store("peers", measured, settings, installed)
 
 
 if __name__ == "__main__":

@@ -1,22 +1,16 @@
-"""What the benchmarks share: what a run was, and where its numbers go."""
+"""What the benchmarks share: where their numbers go."""
 
 import sys
 from pathlib import Path
 
-STUDIES = Path(__file__).parents[1] / "studies"
-sys.path.append(str(STUDIES))
-from common import RESULTS, Part, Run, made, request, store  # noqa: E402
+sys.path.append(str(Path(__file__).parents[1] / "studies"))
+from common import RESULTS, Part, compute
 
 SEED = 0  # of the matrices
 
 
-def begun(packages=()):
-    "A run that counts its seconds from now, and what it is asked for."
-    part, script = Part(None, {}, SEED, packages), Path(sys.argv[0]).name
-    about = request("", "", part) | {"command": f"python benchmarks/{script}"}
-    return Run(part), about
-
-
-def finish(run, about, label, results):
-    "Store a part of results/benchmarks.json."
-    store(RESULTS / "benchmarks.json", label, about | made(run) | results)
+def store(label, measure, settings, packages=()):
+    "Measure a part of results/benchmarks.json, and keep it with how it was made."
+    part = Part(lambda run: measure(), settings, SEED, packages)
+    command = f"python benchmarks/{Path(sys.argv[0]).name}"
+    compute(command, RESULTS / "benchmarks.json", label, part)

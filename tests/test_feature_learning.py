@@ -77,7 +77,7 @@ def test_study(tmp_path):
     tiny |= dict(n_test=30, epochs=2, measured=[0, 1, 2], n_max=4, n_permutations=1)
     settings = {"digits": tiny | {"repetitions": 5}}
     part = Part(feature_learning.measure, settings, 0)
-    part.measure(Run(part, tmp_path))
+    part.measure(Run(part, tmp_path / "draws"))
     with np.load(tmp_path / "feature_learning.npz") as arrays:
         shapes = {name.removeprefix("digits "): x.shape for name, x in arrays.items()}
         ours = arrays["digits ours"]

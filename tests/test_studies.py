@@ -33,7 +33,6 @@ TOY = {"one": Part(draws, {"n_matrices": 6}, 7), "two": Part(draws, {"n_matrices
 def toy(tmp_path, monkeypatch):
     "A function that runs the toy from the command line, and one that reads what it stored."
     monkeypatch.setattr(common, "RESULTS", tmp_path)
-    monkeypatch.setattr(common.compute, "__defaults__", (tmp_path,))
     run = lambda *arguments: common.main("x/toy.py", "A toy.", TOY, list(arguments))
     return run, lambda: json.loads((tmp_path / "toy.json").read_text())
 
@@ -83,13 +82,14 @@ def test_interrupted_and_resumed(tmp_path):
         return np.random.default_rng([7, index]).random(2)
 
     part = Part(lambda run: {"all": run.repeat("draws", one, 6)}, {}, 7)
+    compute = lambda: common.compute("toy", tmp_path / "toy.json", "one", part)
     with pytest.raises(KeyboardInterrupt):
-        common.compute("toy", "one", part, folder=tmp_path)
+        compute()
     assert os.listdir(tmp_path) == ["toy_one.partial"] and done == [0, 1, 2]
     with (tmp_path / "toy_one.partial").open("a") as file:
-        file.write('["draws", 3, 0.1')  # cut off
+        file.write('\n["draws", 3, 0.1')  # cut off
     last[0] = None
-    common.compute("toy", "one", part, folder=tmp_path)
+    compute()
     assert done == [0, 1, 2, 3, 4, 5]  # the first three are not computed again
     expected = [np.random.default_rng([7, index]).random(2).tolist() for index in range(6)]
     assert json.loads((tmp_path / "toy.json").read_text())["one"]["all"] == expected
