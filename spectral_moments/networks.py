@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['POSITIONS', 'MODES', 'OPEN', 'watch', 'list_tensors', 'by_position', 'one_row_each', 'Sample', 'call_all_hooks',
-           'find_layer', 'Hooks', 'labels_of_pass', 'draw_inputs', 'draw_units', 'LayerDimensions', 'Watch', 'record',
-           'inverse_dimension']
+           'find_layer', 'Hooks', 'labels_of_pass', 'draw_inputs', 'draw_units', 'Activations', 'LayerDimensions',
+           'Watch', 'record', 'inverse_dimension']
 
 # %% ../nbs/inside_networks.ipynb #n20c00003
 import copy
@@ -263,6 +263,12 @@ def draw_units(seed, n_units, n_sampled):
     return np.sort(rng.permutation(n_units)[:n_sampled])
 
 # %% ../nbs/inside_networks.ipynb #n20c00028
+class Activations(Recording):
+    "Hold rows of a layer, which have no measurement noise."
+
+    noiseless = True
+
+
 class LayerDimensions(ResultTable, dict):
     "Show the dimensions of layers, a `Quantity` by the name of each."
 
@@ -369,7 +375,7 @@ class Watch(Hooks):
         rows, groups = self.sampled.read([name])
         shape = self.shapes[name]  # (positions, features) or (features,)
         channels = self._columns(name) % shape[-1] if len(shape) > 1 else None
-        return Recording(rows[name], groups, channels)
+        return Activations(rows[name], groups, channels)
 
     def estimate(
         self,
@@ -402,7 +408,8 @@ class Watch(Hooks):
         "Estimate the alignments of all pairs of layers as they are, with errors."
         rows, groups = self.sampled.read([*dict.fromkeys([*self.layers, *self.shapes])])
         population = {name: math.prod(self.shapes[name]) for name in rows}
-        return alignments(rows, **dict(population=population, groups=groups) | options)
+        rows = {name: Activations(x, groups) for name, x in rows.items()}
+        return alignments(rows, **dict(population=population) | options)
 
     def merge(self, other):  # `Watch` of other inputs, with the same layers and options
         "Return a closed watch of what both have seen, perhaps in two processes."

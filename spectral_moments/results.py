@@ -90,6 +90,7 @@ def dimension(
     name = "participation ratio" if order == 2 else f"order {order}"
     single = self.settings and self.shapes[system][0] == 1
     noisy = single and not self.settings.get("noise")
+    noisy = noisy and not self.settings.get("noiseless")
     known = dict(name=f"Dimension ({name})", notes=list(self.scaled.notes))
     known["remark"] = describe_data(self) + f"\n{SINGLE_TRIAL}" * bool(noisy)
     value, error = self.scaled.values[first], self.scaled.stderr[first]
@@ -110,7 +111,7 @@ def dimension(
     elif self.settings and Q <= FEW_FEATURES and math.isinf(found.interval()[1]):
         note = f'If these {Q} features are all there are, pass population="all".'
         found.notes.append(note)
-    return replace(found, limits=(1 / units, math.inf)) if units else found
+    return replace(found, limits=(1 / units if units else -math.inf, 1.0))
 
 # %% ../nbs/inside_results.ipynb #d84c1634
 def describe_data(estimate) -> str:
@@ -190,8 +191,9 @@ def plot_moments(
 ):  # the axes
     "Plot the moments that are positive, with 95% intervals."
     ax, positive = new_axes() if ax is None else ax, self.values > 0
-    bars = np.nan_to_num(abs(np.array(self.interval()) - self.values))[:, positive]
     x, y = self.orders[positive], self.values[positive]
+    bars = np.nan_to_num(abs(np.array(self.interval())[:, positive] - y), posinf=np.inf)
+    bars = np.where(np.isinf(bars), 9 * y, bars)  # without end: to ten times the value
     ax.errorbar(x + shift, y, bars, **{"marker": "o", **style})
     ax.set(xlabel="order $n$", ylabel="$m(n)$", yscale="log", xticks=x)
     return ax
@@ -339,6 +341,8 @@ def make_estimate(
         "version": __version__,
         **settings,
     }
+    if all(x.noiseless for x in data.matrices.values()):
+        settings["noiseless"] = True
     known = list(words), dict(data.shapes), list(moments.methods), settings
     scaled = Estimate(moments.values, moments.replicates, *known)
     result = Estimate(values, replicates, *known, call=scaled.call, in_range=scaled)

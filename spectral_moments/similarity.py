@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['N_TESTED_ROWS', 'N_HALVED_ROWS', 'ABOVE_ONE', 'SINGLE_TRIAL', 'WORD_OPTIONS', 'OPTIONS', 'PermutationTest',
-           'permutation_test', 'mean_alignment', 'Alignment', 'make_alignment', 'subject_ceiling',
+           'permutation_test', 'mean_alignment', 'Alignment', 'is_noisy', 'make_alignment', 'subject_ceiling',
            'relative_to_ceiling', 'best_pair', 'plot_alignments', 'Alignments', 'alignments', 'alignment',
            'alignment_from_kernels']
 
@@ -240,11 +240,16 @@ def _of_pair(estimate, names):
     return replace(estimate, **known)
 
 
+def is_noisy(estimate: Estimate) -> bool:
+    "Return whether noise was measured together with all systems of an estimate."
+    single = all(shape[0] == 1 for shape in estimate.shapes.values())
+    return single and not estimate.settings.get("noiseless")
+
+
 def make_alignment(estimate: Estimate, names: tuple, data: Data = None) -> Alignment:
     "Return the alignment of two systems of an estimate, without the bias of the ratio."
     both = _of_pair(estimate, names)
-    single = all(shape[0] == 1 for shape in both.shapes.values())
-    remark = describe_data(both) + f"\n{SINGLE_TRIAL}" * single
+    remark = describe_data(both) + f"\n{SINGLE_TRIAL}" * is_noisy(both)
     known = dict(name=f"Alignment of {' and '.join(names)}", remark=remark)
     found = both.scaled.derive(mean_alignment(both, [names]), **known)
     made = Alignment(**vars(found), estimate=both, names=tuple(names), data=data)
@@ -382,8 +387,7 @@ class Alignments(ResultTable):
 
     def summary(self):
         "Return how to read alignments of single repeats."
-        single = all(shape[0] == 1 for shape in self.estimate.shapes.values())
-        return SINGLE_TRIAL if single else ""
+        return SINGLE_TRIAL if is_noisy(self.estimate) else ""
 
     def table_rows(self):
         rows, columns = self.families or (self.names, self.names)

@@ -321,6 +321,10 @@ def test_dask_chunks_are_validated_where_they_are_computed(small):
     blocks = [(rows, 1.0) for rows in row_blocks(trials)]
     with pytest.raises(ArgumentError, match="table has infinite entries"):
         arrays.sum_blocks(np.multiply, [trials], blocks, np.multiply)
+    short = da.map_blocks(lambda: np.ones((8, 4)), chunks=((10,) * 2, (4,)), dtype=float)
+    for wrong in (short, da.concatenate([short] * 5)):  # computed at once; by chunks
+        with pytest.raises(ArgumentError, match=r"table has a chunk of shape \(8, 4\) .*"):
+            take_rows(open_trials(wrong, "table"), slice(0, 10))
     frame = pytest.importorskip("dask.dataframe").from_pandas(FRAME, npartitions=2)
     with pytest.raises(ArgumentError, match=r"to_dask_array\(lengths=True\)"):
         open_trials(frame)

@@ -1,10 +1,10 @@
 """Every kind of file gives the numbers that were written, or the reason why not."""
 
+import gc
 import io
 import os
 import struct
 import sys
-import warnings
 import zipfile
 
 import h5py
@@ -270,11 +270,10 @@ def test_damaged_files(tmp_path, ending):
     path = tmp_path / f"x.{ending}"
     for content in damaged(ending):
         path.write_bytes(content)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            with pytest.raises((ValueError, MemoryError), match=f"x.{ending}: ") as caught:
-                load(path)
+        with pytest.raises((ValueError, MemoryError), match=f"x.{ending}: ") as caught:
+            load(path)
         assert "\n" not in str(caught.value)
+    gc.collect()  # an open file would warn
     for other in (tmp_path / f"folder.{ending}", tmp_path / f"fifo.{ending}"):
         os.mkfifo(other) if "fifo" in other.name else other.mkdir()
         with pytest.raises(ArgumentError, match="is not a regular file"):

@@ -120,6 +120,7 @@ def test_answers_are_those_of_the_sample(model):
     assert table.to_frame().set_index("layer").loc["last", "value"] > 1
     systems = {name: seen.sample(name).values for name in table}
     expected = sm.alignments(systems, population="all")["act", "last"]
+    assert "Single trial" not in str(seen.alignments()) + str(seen.estimate("act"))
     found = seen.alignments()["act", "last"]
     assert found.value == pytest.approx(expected.value, rel=1e-6)
     with pytest.raises(ArgumentError, match="'layer' or 'infinite'"):
@@ -522,6 +523,7 @@ def test_record(model):
     found = record(model, "first", loader, **options)
     close(found.values, expected)
     np.testing.assert_array_equal(found.groups, np.arange(11) // 2)
+    assert "Single trial" not in str(sm.estimate(found))  # nothing was measured
     with pytest.raises(ArgumentError, match="called 2 times"):
         record(model, "act", x)
     with pytest.raises(ArgumentError, match="record takes one layer"):

@@ -289,9 +289,13 @@ def _open_dask(x, name):
         raise _error(name, f"has unknown shape {x.shape}; {remedy}")
     _check_kind(x.shape, x.dtype, name)
 
-    def check_chunk(chunk):
+    def check_chunk(chunk, block_info=None):
+        declared = tuple(block_info[None]["chunk-shape"])
+        if chunk.shape != declared:
+            reason = f"has a chunk of shape {chunk.shape} where {declared} is declared"
+            raise _error(name, f"{reason}; call {name}.compute_chunk_sizes() first")
         checked = check_trials(chunk, name=name, missing=None) if chunk.size else chunk
-        return checked.reshape(chunk.shape)
+        return checked.reshape(declared)
 
     x = x.map_blocks(check_chunk, dtype=float, meta=np.empty((0,) * x.ndim))
     x = x if x.ndim == 3 else x[None]
@@ -311,6 +315,7 @@ def open_trials(
     if kind == "file":
         _check_kind(phi.shape, phi.dtype, name)
     if kind == "numpy" or 8 * math.prod(phi.shape) <= LOADED:
+        phi = phi.compute() if kind == "dask" else phi
         return check_trials(phi, name=name, missing=True)
     return open_rows(phi, name) if kind == "file" else phi
 

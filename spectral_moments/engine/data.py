@@ -80,6 +80,7 @@ class NamedMatrix:
     noise: Noise = None  # law of the noise; None: not known
     scale_exponent: int = 0  # rows are handed out divided by 2**scale_exponent
     n_missing: int = 0  # number of missing entries, as far as they were read
+    noiseless: bool = False  # whether nothing was measured, as in a network
 
     def __post_init__(self):
         self.shape = tuple(self.trials.shape)  # (T, P, Q): repeats, inputs, features
@@ -207,6 +208,7 @@ class Recording(NamedTuple):
     values: Any  # matrix (P, Q) or repeats (T, P, Q)
     groups: Any = None  # a label for each row: those of one label belong together
     column_groups: Any = None  # the same for columns
+    noiseless = False  # whether there is no measurement noise, as in a network
 
     def __repr__(self):
         known = [name for name in self._fields[1:] if getattr(self, name) is not None]
@@ -343,6 +345,7 @@ def _open_matrix(phi, name, trials, space, column_groups=None, population=None, 
     if population is not None:
         population = check_population(population, Q)
     matrix = NamedMatrix(array, AxisInfo(Q, column_groups, population), space)
+    matrix.noiseless = isinstance(phi, Recording) and phi.noiseless
     find_scale(matrix, name)
     if noise is not None:
         matrix.noise = check_noise(noise, matrix, name)

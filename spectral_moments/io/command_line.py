@@ -5,7 +5,6 @@ import json
 import math
 import os
 import sys
-import warnings
 from contextlib import suppress
 from inspect import signature
 from pathlib import Path
@@ -147,11 +146,9 @@ def answer(args):
     if args.command == "report":
         return str(result), code
     if args.command == "estimate" and args.dimension:
-        certain, result = result.usable[:2].all(), result.dimension()
-        determined = certain and all(map(math.isfinite, result.interval()))
+        result = result.dimension()
+        determined = result.stderr < result.value and math.isfinite(result.interval()[1])
         code = 0 if determined else NO_ANSWER
-        if not determined and not result.notes:
-            complain("the dimension is not determined: m(1) or m(2) is uncertain")
     in_json = args.json or path.suffix.lower() == ".json"
     text = json.dumps(result.to_dict(), indent=1) if in_json else str(result)
     if args.output:
@@ -172,9 +169,7 @@ def main(argv: list[str] | None = None) -> int:
     "Run the command `spectral-moments` and return its exit code."
     args = make_parser().parse_args(argv)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", sm.EstimateWarning)  # notes are printed
-            text, code = answer(args)
+        text, code = answer(args)
     except KeyboardInterrupt:
         return 130
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:

@@ -224,8 +224,10 @@ def _is_header(fields):
 
 def _numpy(path):
     "Return the array of a .npy file, mapped, or the arrays of a .npz archive."
-    found = np.load(path, mmap_mode="r", allow_pickle=False)
-    return {"": found} if hasattr(found, "shape") else dict(found)
+    if _ending(path) == ".npy":
+        return {"": np.load(path, mmap_mode="r", allow_pickle=False)}
+    with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
+        return dict(archive)
 
 
 def _mat(path):

@@ -6,7 +6,6 @@ import math
 import os
 import re
 import time
-import warnings
 from collections.abc import Callable
 from functools import cache
 from importlib import import_module
@@ -42,8 +41,7 @@ def draw_svg(result, title: str) -> str:
     import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE), warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # long names, intervals without end
+    with matplotlib.rc_context(STYLE):
         ax = Figure(figsize=(5, 3.4), layout="constrained").subplots()
         result.plot(ax)
         ax.set_title("")
