@@ -106,6 +106,7 @@ class ErrorDistribution(NamedTuple):
     degrees: np.ndarray  # degrees of freedom of the error
 
 
+@np.errstate(over="ignore", invalid="ignore")  # where the error is infinite
 def error_distribution(replicates: dict) -> ErrorDistribution:
     "Estimate size, skewness and degrees of freedom of errors: {eq}`eq-acceleration`."
     error = total_error(replicates)
@@ -232,6 +233,7 @@ def _gradient(transformed: Callable, values, replicates):  # (words,)
     return (up - transformed(values[:, None] - np.diag(step))) / (2 * step)
 
 # %% ../nbs/inside_errors.ipynb #8f6450d0
+@np.errstate(over="ignore", invalid="ignore")  # f may leave the range of doubles
 def jackknife(
     f: Callable,  # function of moments, as for `evaluate`
     values: np.ndarray,  # moments, (words,)

@@ -84,6 +84,7 @@ class ResultTable:
         return pandas.DataFrame(self.records())
 
 # %% ../nbs/inside_quantities.ipynb #c0c367ce
+@np.errstate(invalid="ignore")  # an infinite value with an infinite error
 def _scale_ends(self, tail):  # (low, high)
     "Compute the interval of a quantity on its scale, and transform it back."
     at, (error, acceleration, degrees) = self.transformed, self.distribution

@@ -79,8 +79,10 @@ def merge_streams(
         return copy.deepcopy(self if self.n_rows else other)
     if self._grouped != other._grouped or len(self._held.rows) != len(other._held.rows):
         raise ArgumentError("other", "the streams differ in groups or repeats")
-    both = copy.deepcopy(self)
     power = other._reader.exponents[0] - self._reader.exponents[0]
+    if power > 0:  # sums are made smaller, so that none can overflow
+        return merge_streams(other, self)
+    both = copy.deepcopy(self)
     both._sums = add_sums(self._sums, [scale_sums(x, power) for x in other._sums])
     both._held.merge(other._held)
     both.n_rows += other.n_rows
@@ -185,6 +187,9 @@ class Stream:
         labels = check_labels(groups, x.shape[1], "groups")
         reader = self._reader or self._make_reader(x)
         sums = reader(labels, x)
+        if not all(np.isfinite(x).all() for part in sums for x in part.products.values()):
+            reason = "rows are larger than those before by more than doubles can hold"
+            raise ArgumentError("rows", f"{reason}; repair or drop them")
         self._sums = sums if self._sums is None else add_sums(self._sums, sums)
         self._reader = reader
         self._held.add(x.copy(), labels)

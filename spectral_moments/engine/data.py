@@ -111,6 +111,7 @@ class NamedMatrix:
         return NamedMatrix(trials, *known, missing)
 
 
+@np.errstate(over="ignore")
 def scale_by_power(x, exponent):
     "Multiply x by 2**exponent, without rounding."
     if not exponent:
@@ -255,8 +256,8 @@ def check_noise(noise, matrix, name):
             problem = f"has shape {variance.shape}; a variance is {known}"
         elif not (np.isfinite(variance).all() and (variance >= 0).all()):
             problem = "must be a finite variance, not negative"
-        elif np.isinf(np.ldexp(variance.max(), -2 * matrix.scale_exponent)):
-            problem = f"is larger than {name} by more than doubles can hold"
+        elif np.isinf(scale_by_power(variance.max(), -2 * matrix.scale_exponent)):
+            problem = f"is far larger than {name}; pass a variance in its units"
         if problem:
             raise ArgumentError("noise", f"noise {problem}")
         return Noise("gaussian", variance, matrix.scale_exponent)

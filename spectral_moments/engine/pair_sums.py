@@ -257,6 +257,7 @@ class PairReader(NamedTuple):
     pairs: tuple  # (s, t, own) of all words of two letters
     exponents: tuple  # of each system: rows are divided by 2**exponent
 
+    @np.errstate(over="ignore", invalid="ignore")  # rows far larger than the first
     def __call__(self, labels, *blocks):
         "Return the sums of rows (T, n, Q) of all systems, whole groups by their labels."
         blocks = [scale_by_power(x, -k) for x, k in zip(blocks, self.exponents)]
