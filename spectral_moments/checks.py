@@ -7,6 +7,7 @@ import os
 import threading
 import time
 import warnings
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -183,36 +184,39 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() or c == "\n" else "?" for c in text)
 
 
-class ProgressLines:
-    "Log every few seconds what is done and how long the rest will take: a context."
+class Progress:
+    "How much is done, of how much."
 
-    def __init__(self, seconds: float):  # between two lines
-        self.seconds, self.total, self.done = seconds, 0, 0
-        self.started, self.finished = time.monotonic(), threading.Event()
-        self.first = None  # time and number of the first that was done, after compilation
-        self.thread = threading.Thread(target=self._log, daemon=True)
-
-    def __enter__(self):
-        self.thread.start()
-        return self
-
-    def __exit__(self, *error):
-        self.finished.set()
-        self.thread.join()
+    total, done = 0, 0
+    first = None  # time and number of the first that was done, after compilation
 
     def update(self, number=1):
         "Count what is done, of `total`."
         self.first = self.first or (time.monotonic(), number)
         self.done += number
 
-    def _log(self):
-        while not self.finished.wait(self.seconds):
-            passed = time.monotonic() - self.started
-            line = f"running for {passed:.0f} s"
-            if self.done and self.total:
-                line += f": {self.done} of {self.total}"
-                since, done = time.monotonic() - self.first[0], self.done - self.first[1]
-                if done:
-                    rest = since / done * max(self.total - self.done, 0)
+
+@contextmanager
+def log_progress(seconds: float):  # between two lines -> a context that gives a `Progress`
+    "Log every few seconds what is done and how long the rest will take."
+    progress, started, finished = Progress(), time.monotonic(), threading.Event()
+
+    def log():
+        while not finished.wait(seconds):
+            now, done = time.monotonic(), progress.done
+            line = f"running for {now - started:.0f} s"
+            if done and progress.total:
+                line += f": {done} of {progress.total}"
+                since, number = progress.first
+                if done > number:
+                    rest = max(progress.total - done, 0) * (now - since) / (done - number)
                     line += f", about {rest:.0f} s to go"
             logging.getLogger("spectral_moments").warning(line)
+
+    thread = threading.Thread(target=log, daemon=True)
+    thread.start()
+    try:
+        yield progress
+    finally:
+        finished.set()
+        thread.join()

@@ -4,10 +4,10 @@
 
 # %% auto #0
 __all__ = ['N_LOOKED', 'N_ENTRIES', 'N_ROWS', 'N_NAMED', 'MIN_CORRELATION', 'MAX_GAIN', 'MANY_REPEATS', 'OFFSET_SHARE',
-           'MEAN_SHARE', 'EMPTY_SHARE', 'CONSTANT', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE',
-           'MIN_SOURCE', 'LOST', 'REPAIR', 'REPLACED', 'FEW_CYCLES', 'FEW_UNITS', 'WRONG_LAW', 'ZERO', 'UNCERTAIN',
-           'ONE', 'SEVERAL', 'DRAWS', 'FEW_SAMPLED', 'MIN_UNCERTAIN', 'MAX_DRAWS', 'ALIKE', 'find_duplicates',
-           'check_data', 'influential_units', 'collect_notes']
+           'MEAN_SHARE', 'EMPTY_SHARE', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE', 'LOST', 'REPAIRED',
+           'REPLACED', 'FEW_CYCLES', 'BEYOND', 'FEW_UNITS', 'WRONG_LAW', 'ZERO', 'UNCERTAIN', 'ONE', 'SEVERAL', 'DRAWS',
+           'FEW_SAMPLED', 'MIN_UNCERTAIN', 'MAX_DRAWS', 'ALIKE', 'MIN_SOURCE', 'find_duplicates', 'check_data',
+           'influential_units', 'collect_notes']
 
 # %% ../nbs/inside_notes.ipynb #48590293
 import itertools
@@ -29,20 +29,12 @@ def _name(numbers):
     return ", ".join([*map(str, numbers[:N_NAMED]), *["..."] * (len(numbers) > N_NAMED)])
 
 
-def _mean_of_trials(trials):  # (T, P, Q) -> (P, Q), (P, Q)
-    "Average over repeats, 0 where there is no entry, and find where there is one."
-    known = ~np.isnan(trials)
-    if known.all():
-        return trials.mean(axis=0), known[0]
-    count = known.sum(axis=0)
-    return np.where(known, trials, 0).sum(axis=0) / np.maximum(count, 1), count > 0
-
-
-def _without_mean(x, known):
-    "Subtract the mean of each column, 0 where there is no entry."
-    centred = x - x.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
-    centred[~known] = 0.0
-    return centred
+def _mean_of_trials(trials):  # (T, P, Q) -> three arrays (P, Q)
+    "Average over repeats, with and without the mean over inputs; find where entries are."
+    count = np.isfinite(trials).sum(axis=0)
+    known, mean = count > 0, np.nansum(trials, axis=0) / np.maximum(count, 1)
+    response = mean.sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    return mean, np.where(known, mean - response, 0.0), known
 
 # %% ../nbs/inside_notes.ipynb #aee937fd
 def find_duplicates(x: np.ndarray):  # (rows, columns)
@@ -57,29 +49,24 @@ def find_duplicates(x: np.ndarray):  # (rows, columns)
     return copies[varied | distinct]
 
 # %% ../nbs/inside_notes.ipynb #85fe4a21
-def _duplicate_note(x, numbers, what, option):
-    "Note rows, or transposed columns, that were measured twice."
-    if len(x) < 2 * N_NAMED:
-        return []
-    copies = find_duplicates(x)
-    if not len(copies):
-        return []
-    which = f"{len(copies)} of {len(x)} {what} are duplicates ({_name(numbers[copies])})"
-    return [f"{which}. Remove them, or label them in {option}=."]
-
-
 MIN_CORRELATION = 0.1  # of consecutive rows, beyond that of distant ones
 
 
-def _consecutive_note(x, what, option, example):
-    "Note rows, or transposed columns, that are more alike than distant ones."
-    x = x - x.mean(axis=0)
-    half, size = len(x) // 2, (x**2).sum(axis=1).mean()
-    if half < 10 or not size:
+def _alike_note(x, near, numbers, what, option, example):
+    """Note rows, or transposed columns, that are duplicates, or correlated with the next:
+    those `near` each other, centred, are more alike than distant ones."""
+    copies = find_duplicates(x) if len(x) >= 2 * N_NAMED else []
+    if len(copies):
+        which = f"{len(copies)} of {len(x)} {what} are duplicates"
+        remedy = f"Remove them, or label them in {option}=."
+        return [f"{which} ({_name(numbers[copies])}). {remedy}"]
+    if near is None or len(near) < 20:
         return []
-    near, far = (x[:-1] * x[1:]).sum(axis=1), (x[:half] * x[-half:]).sum(axis=1)
-    error = math.hypot(near.std(), far.std()) / math.sqrt(half)
-    if near.mean() - far.mean() < max(MIN_CORRELATION * size, 5 * error):
+    x, half = near - near.mean(axis=0), len(near) // 2
+    one, two = (x[:-1] * x[1:]).sum(axis=1), (x[:half] * x[-half:]).sum(axis=1)
+    error = math.hypot(one.std(), two.std()) / math.sqrt(half)
+    least = MIN_CORRELATION * (x**2).sum(axis=1).mean()
+    if one.mean() - two.mean() <= max(least, 5 * error):
         return []
     return [
         f"Consecutive {what} are correlated. If they belong together ({example}), give "
@@ -89,11 +76,6 @@ def _consecutive_note(x, what, option, example):
 # %% ../nbs/inside_notes.ipynb #bbef06a4
 MAX_GAIN = 1.25  # largest trial over the smallest
 MANY_REPEATS = 4  # repeats for each feature, from which the axes may be wrong
-OFFSET_SHARE = 0.8  # of the variance that is one common offset per row
-MEAN_SHARE = 1 / 3  # of m(1) that is the mean response
-EMPTY_SHARE = 0.2  # of rows or columns without an entry
-CONSTANT = "All entries are equal: is it the right matrix?"
-MAX_COUNT = 30  # mean of whole numbers that may be counts
 
 
 def _trial_notes(trials):
@@ -115,9 +97,15 @@ def _trial_notes(trials):
         notes.append(f"Repeat {high} is {ratio}: normalise the repeats.")
     return notes
 
+# %% ../nbs/inside_notes.ipynb #bbef06a5
+OFFSET_SHARE = 0.8  # of the variance that is one common offset per row
+MEAN_SHARE = 1 / 3  # of m(1) that is the mean response
+EMPTY_SHARE = 0.2  # of rows or columns without an entry
+MAX_COUNT = 30  # mean of whole numbers that may be counts
 
-def _level_notes(x, centred, known, center):
-    "Note common offsets of rows, the mean response, and empty rows or columns."
+
+def _entry_notes(x, centred, known, matrix, center):
+    "Note empty rows or columns, common offsets of rows, the mean response, and counts."
     notes, counts = [], [known.sum(axis=0), known.sum(axis=1)]
     for count, what in zip(counts, ("columns", "rows")):
         if (count == 0).mean() > EMPTY_SHARE:
@@ -133,15 +121,13 @@ def _level_notes(x, centred, known, center):
     share = products * known.sum() / (square.sum() or 1.0)
     if not center and share > MEAN_SHARE:
         notes.append(f"The mean response is {share:.0%} of m(1); center=True removes it.")
+    entries = np.ldexp(x[known], np.clip(matrix.scale_exponent, -1000, 1000))
+    low, high = entries.min(), entries.max()
+    may_be_counts = matrix.shape[0] == 1 and matrix.noise is None and low == 0 and high > 1
+    if may_be_counts and entries.mean() < MAX_COUNT and (entries % 1 == 0).all():
+        remedy = 'if they are counts, noise="poisson" removes their noise.'
+        notes.append(f"Single trial of whole numbers: {remedy}")
     return notes
-
-
-def _are_counts(entries, exponent):
-    "Decide whether entries, divided by 2**exponent, may be counts."
-    if entries.min() != 0:
-        return False
-    x = np.ldexp(entries, np.clip(exponent, -1000, 1000))
-    return bool(x.max() > 1 and x.mean() < MAX_COUNT and (x == np.rint(x)).all())
 
 # %% ../nbs/inside_notes.ipynb #66249bee
 def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[str]:
@@ -154,38 +140,28 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
     else:
         numbers, trials = matrix.preview()
         trials = look(trials)
-    x, known = _mean_of_trials(trials)
-    entries = x[known]
     if np.nanmin(trials) == np.nanmax(trials):
-        return [CONSTANT]
-    centred = _without_mean(x, known)
+        return ["All entries are equal: is it the right matrix?"]
+    x, centred, known = _mean_of_trials(trials)
     notes = _trial_notes(trials) if T > 1 else []
-    notes += _level_notes(x, centred, known, center)
-    if T == 1 and matrix.noise is None and _are_counts(entries, matrix.scale_exponent):
-        remedy = 'if they are counts, noise="poisson" removes their noise.'
-        notes.append(f"Single trial of whole numbers: {remedy}")
+    notes += _entry_notes(x, centred, known, matrix, center)
     if inputs.groups is None:
-        found = _duplicate_note(x, numbers, "rows", "groups")
-        if not found and ordered:
-            middle = slice(max(P - N_LOOKED, 0) // 2, (P + N_LOOKED) // 2)
-            near = centred[middle]
-            if len(x) < P:  # read rows that follow each other
-                near = _without_mean(*_mean_of_trials(look(matrix.rows(middle))))
-            found = _consecutive_note(near, "rows", "groups", "a movie, a time series")
-        notes += found
+        middle = slice(max(P - N_LOOKED, 0) // 2, (P + N_LOOKED) // 2)
+        near = centred[middle] if ordered else None
+        if ordered and len(x) < P:  # read rows that follow each other
+            near = _mean_of_trials(look(matrix.rows(middle)))[1]
+        what = "rows", "groups", "a movie, a time series"
+        notes += _alike_note(x, near, numbers, *what)
     if features.groups is None and features.population != Q:
-        found = _duplicate_note(x.T, columns, "columns", "column_groups")
-        if not found and Q <= N_LOOKED:
-            what = "columns", "column_groups", "neighbouring electrodes"
-            found = _consecutive_note(centred[:N_LOOKED].T, *what)
-        notes += found
+        near = centred[:N_LOOKED].T if Q <= N_LOOKED else None
+        what = "columns", "column_groups", "neighbouring electrodes"
+        notes += _alike_note(x.T, near, columns, *what)
     return notes
 
 # %% ../nbs/inside_notes.ipynb #28dacb0e
 MAX_SHARE = 0.65  # of the variance due to inputs or features that a single unit causes
 MIN_UNITS = 8  # units from which one of them is too many
 MIN_NAMED_SHARE = 0.1  # of the variance that a unit causes that is named
-MIN_SOURCE = 0.3  # of the error that is due to a kind of unit, to be of concern
 
 
 def influential_units(replicates, what: str = "inputs") -> list[str]:
@@ -203,30 +179,22 @@ def influential_units(replicates, what: str = "inputs") -> list[str]:
     return [f"{which} {cause} {part}: check {check}."]
 
 
-def _unit_notes(data, estimate):
-    "Note single inputs or features that dominate the moments of one matrix."
-    notes, scaled, (matrix,) = [], estimate.scaled, data.matrices.values()
-    for kind, axis in data.axes.items():
-        if axis.population == axis.size:  # a whole layer: its features have no error
-            x, known = _mean_of_trials(to_numpy(matrix.preview()[1]))
-            square = ((_without_mean(x, known) if data.center else x) ** 2).sum(axis=0)
-            share, which = square.max() / (square.sum() or 1.0), square.argmax()
-            if len(square) >= MIN_UNITS and share > MAX_SHARE:
-                feature = f"1 of {len(square)} features ({which})"
-                notes.append(f"{feature} has {share:.0%} of the variance: check it.")
-            continue
-        source = scaled.replicates[kind]
-        concern = errors.standard_error(source) > MIN_SOURCE * scaled.stderr
-        some = source._replace(deviations=source.deviations[concern & (scaled.orders <= 2)])
-        what = kind if axis.groups is None else f"groups of {kind}"
-        notes += influential_units(some, what)
-    return notes
+def _massive_feature(matrix, center):
+    "Note a feature of a whole layer, where features have no error, that dominates it."
+    x, centred, _ = _mean_of_trials(to_numpy(matrix.preview()[1]))
+    square = ((centred if center else x) ** 2).sum(axis=0)
+    share, which = square.max() / (square.sum() or 1.0), square.argmax()
+    if len(square) < MIN_UNITS or share <= MAX_SHARE:
+        return []
+    feature = f"1 of {len(square)} features ({which})"
+    return [f"{feature} has {share:.0%} of the variance: check it."]
 
 # %% ../nbs/inside_notes.ipynb #3509a70c
 LOST = "{} lost all digits to entries far larger than the others: "
-REPAIR, REPLACED = "repair these entries.", "increasing cycles were used instead."
+REPAIRED, REPLACED = "repair these entries.", "increasing cycles were used instead."
 FEW_CYCLES = "Too few fully observed cycles for {}; use a smaller n_max, or drop the rows "
 FEW_CYCLES += "and columns with most missing entries."
+BEYOND = "{} beyond the range of doubles: divide phi by a constant."
 FEW_UNITS = "Too few rows or columns for a standard error at {}; "
 WRONG_LAW = "{} below zero by more than two errors: the law of the noise is wrong."
 ZERO = "{} {be} not distinguishable from zero."
@@ -240,48 +208,46 @@ MIN_UNCERTAIN = 0.5  # standard error over the moment, of a moment that is named
 MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
 
 
-def _moment_problems(data, estimate, lost, k):
-    "List what is wrong with the moment of word k: sentences with places for names."
-    m, s, found = estimate.scaled.values[k], estimate.scaled.stderr[k], []
-    if lost[k]:
-        found.append(LOST + (REPAIR if math.isnan(m) else REPLACED))
-    elif math.isnan(m):
-        found.append(FEW_CYCLES)
-    elif math.isnan(estimate.values[k]):
-        found.append("{} beyond the range of doubles: divide phi by a constant.")
-    if math.isnan(m) or math.isnan(s) or len({*estimate.words[k]}) > 1:
-        return found
-    if math.isinf(s):
-        smaller = len(estimate.words[k]) > 2
-        found.append(FEW_UNITS + ("use a smaller n_max." if smaller else "measure more."))
-    elif m <= 0:
-        wrong = m < -2 * s and data.noisy
-        found.append(WRONG_LAW if wrong else ZERO)
-    elif s >= MIN_UNCERTAIN * m:
-        found.append(UNCERTAIN)
-    draws = estimate.scaled.replicates.get("draws")
-    if draws is not None and errors.standard_error(draws)[k] > MAX_DRAWS * s:
-        if estimate.methods[k] != "blocks of rows":
-            found.append(DRAWS)
-        elif estimate.settings.get("sampled"):  # else all rows were used
-            found.append(FEW_SAMPLED)
-    return found
+def _moment_problems(data, estimate, lost):  # text -> which words it is true of
+    "List what may be wrong with moments, and of which it is true."
+    scaled, orders = estimate.scaled, estimate.orders
+    m, s, words = scaled.values, scaled.stderr, estimate.words
+    unknown, drawn = np.isnan(m), np.zeros(len(m))
+    judged = ~np.isnan(s) & [len({*word}) == 1 for word in words]  # not an alignment
+    zero, wrong = np.isfinite(s) & (m <= 0), (m < -2 * s) & bool(data.noisy)
+    if "draws" in scaled.replicates:
+        drawn = errors.standard_error(scaled.replicates["draws"])
+    drawn = drawn > MAX_DRAWS * s
+    blocks = np.array([method == "blocks of rows" for method in estimate.methods])
+    return {
+        LOST + REPAIRED: lost & unknown,
+        LOST + REPLACED: lost & ~unknown,
+        FEW_CYCLES: unknown & ~lost,
+        BEYOND: np.isnan(estimate.values) & ~unknown & ~lost,
+        FEW_UNITS + "use a smaller n_max.": judged & np.isinf(s) & (orders > 2),
+        FEW_UNITS + "measure more.": judged & np.isinf(s) & (orders <= 2),
+        UNCERTAIN: judged & np.isfinite(s) & (m > 0) & (s >= MIN_UNCERTAIN * m),
+        WRONG_LAW: judged & zero & wrong,
+        ZERO: judged & zero & ~wrong,
+        DRAWS: judged & drawn & ~blocks,
+        FEW_SAMPLED: judged & drawn & blocks & bool(estimate.settings.get("sampled")),
+    }
 
 # %% ../nbs/inside_notes.ipynb #70be574d
 def _moment_notes(data, estimate, lost):
     "Note moments without a value, without an error, or with a large error."
-    words_of, single, notes = {}, len(data.matrices) == 1, []
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = estimate.scaled.stderr / estimate.scaled.values
-    for k in range(len(estimate.words)):
-        for text in _moment_problems(data, estimate, lost, k):
-            words_of.setdefault(text, []).append(k)
-    for text, found in words_of.items():
+    notes, single = [], len(data.matrices) == 1
+    for text, true in _moment_problems(data, estimate, lost).items():
+        found, sizes = np.flatnonzero(true), ""
+        if not len(found):
+            continue
         words = [estimate.words[k] for k in found]
         names = [f"m({len(x)})" if single else f"Trace of {' '.join(x)}" for x in words]
-        sizes = [f"{share[k]:.0%}" for k in found if text is UNCERTAIN]
+        if text is UNCERTAIN:
+            share = estimate.scaled.stderr[found] / estimate.scaled.values[found]
+            sizes = ", ".join(f"{x:.0%}" for x in share)
         verbs = SEVERAL if len(found) > 1 else ONE
-        notes.append(text.format(", ".join(names), sizes=", ".join(sizes), **verbs))
+        notes.append(text.format(", ".join(names), sizes=sizes, **verbs))
     return notes
 
 # %% ../nbs/inside_notes.ipynb #92b1615d
@@ -293,7 +259,7 @@ def _shared_notes(data):
     looks, notes = {}, []
     for name, matrix in data.matrices.items():
         trials = to_numpy(matrix.preview()[1])[:, :, :N_LOOKED]
-        x = _without_mean(*_mean_of_trials(trials))
+        x = _mean_of_trials(trials)[1]
         looks[name] = x / np.maximum(np.sqrt((x**2).sum(axis=0)), 1e-300)
     for one, two in itertools.combinations(data.names, 2):
         x, y, features = looks[one], looks[two], data.matrices[one].features
@@ -309,6 +275,9 @@ def _shared_notes(data):
     return notes
 
 # %% ../nbs/inside_notes.ipynb #634008d3
+MIN_SOURCE = 0.3  # of the error that is due to a kind of unit, to be of concern
+
+
 def collect_notes(
     data,  # `engine.data.Data`
     estimate,  # `Estimate`
@@ -317,13 +286,21 @@ def collect_notes(
     ordered: bool = True,  # whether rows come in the order of the measurement
 ) -> list[str]:
     "Collect the notes of an estimate."
-    single, notes = len(data.matrices) == 1, []
+    single, notes, scaled = len(data.matrices) == 1, [], estimate.scaled
     for name, matrix in data.matrices.items():
         found = check_data(matrix, data.inputs, center=data.center, ordered=ordered)
         notes += found if single else [f"{name}: {note}" for note in found]
-    if notes == [CONSTANT]:
-        return notes
     notes += _moment_notes(data, estimate, rounding)
     if not single:
         return notes + _shared_notes(data)
-    return notes + (_unit_notes(data, estimate) if estimate.replicates else [])
+    for kind, axis in data.axes.items() if scaled.replicates else ():
+        if axis.population == axis.size:
+            notes += _massive_feature(matrix, data.center)
+            continue
+        source = scaled.replicates[kind]
+        concern = errors.standard_error(source) > MIN_SOURCE * scaled.stderr
+        some = source._replace(deviations=source.deviations[concern & (scaled.orders <= 2)])
+        notes += influential_units(
+            some, kind if axis.groups is None else f"groups of {kind}"
+        )
+    return notes

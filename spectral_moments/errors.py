@@ -110,7 +110,7 @@ class ErrorDistribution(NamedTuple):
 def error_distribution(replicates: dict) -> ErrorDistribution:
     "Estimate size, skewness and degrees of freedom of errors: {eq}`eq-acceleration`."
     error = total_error(replicates)
-    size = np.where(np.isfinite(error) & (error > 0), error, 1.0)
+    size = np.where(error > 0, error, np.inf)
     third, spread, units = np.zeros((3, len(error)))
     for source in _sampled(replicates):
         u = influence(source) / size[:, None]  # in units of the error: v = 1

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .checks import check_count, check_flag, check_n_jobs, check_order
-from .checks import ProgressLines, check_random_state
+from .checks import check_random_state, log_progress
 from .engine.data import Data, Recording, open_data
 from .engine.methods import run_plan
 from .results import Estimate, make_estimate, power_words
@@ -88,7 +88,7 @@ def estimate_words(
     if sample is not None:
         sample = check_count(sample, "sample", least=16)
     words = tuple(map(tuple, words))
-    with ProgressLines(1.0 if progress else 15.0) as bar:
+    with log_progress(1.0 if progress else 15.0) as bar:
         moments = run_plan(
             data,
             words,

@@ -120,6 +120,7 @@ def _sum_ends(self, tail):  # (low, high)
     return tuple(self.scale.back([value.sum() - down, value.sum() + up]).tolist())
 
 # %% ../nbs/inside_quantities.ipynb #f41d6d0f
+@np.errstate(over="ignore", invalid="ignore")  # of probabilities down to 1e-300
 def p_value(
     self,
     null: float = 0.0,  # value of the null hypothesis
@@ -181,15 +182,15 @@ def expected_stderr(
     Q: int = None,  # number of features, likewise
 ) -> float:
     "Predict the standard error that a matrix of another size would have."
-    variance, derivative = 0.0, self.scale.derivative(self.transformed)
+    error, derivative = 0.0, self.scale.derivative(self.transformed)
     for key, source in self.replicates.items():
-        part = float(derivative * errors.standard_error(source)[0]) ** 2
+        part = float(derivative * errors.standard_error(source)[0])
         if key in self.sampled and part:
             name, size = ("P", P) if key[-1] == "inputs" else ("Q", Q)
             size = self.sampled[key].size if size is None else check_count(size, name)
-            part *= self.sampled[key].variance_ratio(source.n_units, size)
-        variance += part
-    return math.sqrt(variance) if self.replicates else math.nan
+            part *= math.sqrt(self.sampled[key].variance_ratio(source.n_units, size))
+        error = math.hypot(error, part)
+    return error if self.replicates else math.nan
 
 
 def sizes_needed(

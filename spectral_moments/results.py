@@ -278,6 +278,7 @@ def _records(self):
 
 
 def _table_rows(self):
+    "Return header and rows of the table, as strings."
     one = len(self.shapes) == 1
     header = ("estimate", "std. error", "95% low", "95% high", "method", "")
     yield "n" if one else "word", *header

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 _LINE = re.compile(r"\s*(\*{0,2}\w+)(?:: (.+?))?(?: ?= ?.*?)?,?(?:  # (.*))?$")
 _END = re.compile(r"\s*\)(?: -> (.+?))?:?(?:  # (.*))?$")
-_ONE = re.compile(  # def name(parameter: type = default) -> type:  # comment -> answer
+_ONE = re.compile(  # def name(parameter: type = default) -> type:  # comment -> comment
     r"\s*def \w+\((?:self, |cls, )?(\*{0,2}(?!self|cls)\w+)(?:: ([^,]+?))?(?: ?= ?[^,]*)?\)"
     r"(?: -> (.+?))?:(?:  # (.*?)(?: -> (.*))?)?$"
 )
@@ -45,23 +45,23 @@ def signature_notes(
 ) -> dict[str, Note]:  # by name, "return" for what is returned
     "Read types and comments in the signature of a function, or beside fields of a class."
     try:
-        text = inspect.getsource(value)
-    except (OSError, TypeError):  # there is no source
+        source = inspect.getsource(value)
+    except (OSError, TypeError):  # there is none
         return {}
-    lines = re.sub(r"\n\s*\| ", " | ", text).splitlines()  # a type on two lines
+    lines = re.sub(r"\n\s*\| ", " | ", source).splitlines()  # a type on two lines
     if inspect.isclass(value):
         fields = getattr(value, "__annotations__", {})
         return {name: note for name, note in notes(lines[1:]).items() if name in fields}
-    starts = [i for i, line in enumerate(lines) if line.lstrip().startswith("def ")]
-    if not starts:  # a lambda
+    while lines and not lines[0].lstrip().startswith("def "):  # decorators
+        lines = lines[1:]
+    if not lines:  # a lambda
         return {}
-    start = starts[0]
-    if lines[start].rstrip().endswith("("):
-        return notes(lines[start + 1 :])
-    if one := _ONE.match(lines[start]):
-        name, kind, returned, comment, answer = one.groups("")
-        return {name: Note(kind, comment), "return": Note(returned, answer)}
-    return {"return": Note(comment=lines[start].partition("  # ")[2])}
+    if lines[0].rstrip().endswith("("):
+        return notes(lines[1:])
+    if one_line := _ONE.match(lines[0]):
+        name, kind, return_kind, comment, return_comment = one_line.groups("")
+        return {name: Note(kind, comment), "return": Note(return_kind, return_comment)}
+    return {"return": Note(comment=lines[0].partition("  # ")[2])}
 
 
 def documented(

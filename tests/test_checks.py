@@ -110,7 +110,7 @@ def test_options():
 
 def test_progress_tells_how_long(caplog):
     before = threading.active_count()
-    with checks.ProgressLines(0.02) as lines:
+    with checks.log_progress(0.02) as lines:
         time.sleep(0.05)
         lines.total = 40
         lines.update()
@@ -122,14 +122,14 @@ def test_progress_tells_how_long(caplog):
     assert first == "running for 0 s" and caplog.records[0].levelno == logging.WARNING
     assert last.startswith("running for 0 s: 10 of 40, about") and "to go" in last
     caplog.clear()
-    with checks.ProgressLines(0.02) as lines:  # the first may have been compiled
+    with checks.log_progress(0.02) as lines:  # the first may have been compiled
         lines.total = 40
         time.sleep(0.05)
         lines.update()
         time.sleep(0.05)
     assert caplog.messages[-1] == "running for 0 s: 1 of 40"
     caplog.clear()
-    with checks.ProgressLines(15.0) as lines:  # nothing is said of what is quick
+    with checks.log_progress(15.0) as lines:  # nothing is said of what is quick
         lines.update(40)
     assert caplog.messages == []
 

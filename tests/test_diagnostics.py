@@ -182,16 +182,18 @@ def test_missing_entries():
 def test_random_samples_of_rows():
     "Of a sample of the rows the remedy is a larger one: permutations play no part."
     numbers = dict(values=np.ones(1), stderr=np.full(1, 0.1))
+    data = SimpleNamespace(matrices={"phi": None}, noisy=False)
     draws = errors.normal_replicates(np.full((1, 1), 0.08**2))
     scaled = SimpleNamespace(**numbers, replicates={"draws": draws})
     known = dict(values=np.ones(1), words=[("phi",) * 3], scaled=scaled)
+    known["orders"], lost = np.array([3]), np.zeros(1, dtype=bool)
     for method, settings, remedies in [
         ("blocks of rows", {"sampled": {"rows": 16_384}}, ["sample"]),
         ("blocks of rows", {"sampled": None}, []),  # all rows were used
         ("increasing (10 permutations)", {"sampled": None}, ["n_permutations"]),
     ]:
         found = SimpleNamespace(**known, methods=[method], settings=settings)
-        problems = diagnostics._moment_problems(None, found, [False], 0)
+        problems = diagnostics._moment_notes(data, found, lost)
         assert [x.split("raise ")[1].rstrip(".") for x in problems] == remedies
 
 
@@ -225,6 +227,7 @@ def test_the_mean_was_kept():
 
 def test_numbers():
     equal = ["All entries are equal: is it the right matrix?"]
+    equal += ["m(1), m(2) are not distinguishable from zero."]
     for constant in (np.ones((20, 20)), np.zeros((20, 20)), np.full((2, 20, 20), 3.3)):
         assert notes(constant, trials=True if constant.ndim == 3 else None) == equal
     assert sm.participation_ratio(np.full((30, 20), 3.3)).notes == equal
@@ -315,3 +318,25 @@ def test_large_data_are_looked_at_by_a_sample():
     assert any("Consecutive rows" in x for x in notes(walk))
     tall = np.vstack([normal((3000, 40), 1)] * 2)
     assert any("3000 of 6000 rows are duplicates" in x for x in notes(tall))
+
+
+def test_every_moment_without_a_value_is_named():
+    "Tiny matrices, constant, with gaps, in any units: no warning escapes either."
+    for seed in range(100):
+        rng = np.random.default_rng(seed)
+        (P, Q), n_max = rng.integers(2, 5, 2), int(rng.integers(1, 4))
+        phi = rng.standard_normal((P, Q)) * 10.0 ** rng.integers(-200, 200)
+        constant = [phi[:, :1], phi[:1], phi[:1, :1], phi][seed % 4]
+        gaps = rng.random((P, Q)) < 0.8 * rng.random()
+        phi = np.where(gaps, np.nan, np.broadcast_to(constant, (P, Q)))
+        options = dict(center=seed % 3 > 0, population=[None, "all"][seed % 5 // 4])
+        options["groups"] = rng.integers(0, 3, P) if seed % 7 == 0 else None
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            try:
+                est = sm.estimate(phi, n_max, **options)
+            except sm.ArgumentError:  # too small
+                continue
+            str(est), est.expected_stderr(9, 9), est[1].p_value(1.0)
+        for n in est.orders[np.isnan(est.values)]:
+            assert any(f"m({n})" in note for note in est.notes), (seed, est.notes)

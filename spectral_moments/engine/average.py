@@ -29,7 +29,7 @@ class Options(NamedTuple):
     deviations: bool = True  # whether to compute what errors are made of
     rng: np.random.Generator = None
     n_jobs: int = 1  # number of threads
-    bar: Any = None  # `checks.ProgressLines`; None: nothing is logged
+    bar: Any = None  # `checks.Progress`; None: nothing is logged
 
 
 class Step(NamedTuple):

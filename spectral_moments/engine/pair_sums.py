@@ -309,7 +309,7 @@ def pair_means(
     *,
     sample: Data = None,  # some rows of a file, in memory; None: all are in memory
     deviations: bool = True,  # whether to compute leave-one-out deviations
-    bar=None,  # `checks.ProgressLines`
+    bar=None,  # `checks.Progress`
 ) -> Moments | None:  # None: entries are missing, or groups are scattered over a file
     "Estimate words from sums over all rows."
     near, groups = data if sample is None else sample, data.inputs.groups
