@@ -49,8 +49,10 @@ def _paper_moments(phi, n_max, trials, sums):
     for split in splits:
         x, count = draw_view(data, split=split).factors["phi"], 1.0
         if x.right_count is not None:
-            count = sums(x.right_count, x.left_count, n_max)
-        total = total + sums(x.right, x.left, n_max) / count
+            count = sums(to_numpy(x.right_count), to_numpy(x.left_count), n_max)
+        right = to_numpy(x.right)  # of tensors too
+        left = right if x.left is x.right else to_numpy(x.left)
+        total = total + sums(right, left, n_max) / count
     return _in_units(total / len(splits), data)
 
 # %% ../nbs/inside_estimators.ipynb #319539f7

@@ -409,9 +409,11 @@ def _check_systems(systems, among):
         raise ArgumentError("systems", message)
     if among is None:
         return systems, [*itertools.combinations_with_replacement(systems, 2)]
-    families = [list(names) for names in among if not isinstance(names, str)]
+    listed = among if isinstance(among, (list, tuple)) else ()
+    families = [x for x in listed if isinstance(x, (list, tuple))]
     both = [*itertools.chain(*families)]
-    if len(families) != 2 or not all(families) or len({*both} & {*systems}) < len(both):
+    known = [name for name in systems if name in both]
+    if len(families) != 2 or not all(families) or len(known) < len(both):
         message = "among must be two lists of different names, ([name, ...], [name, ...]),"
         raise ArgumentError("among", f"{message} of {', '.join(systems)}")
     words = [(name, name) for name in both] + [*itertools.product(*families)]

@@ -300,6 +300,8 @@ def test_gradients_of_all_cycles():
         slope = (ends[0] - ends[1]) / 2e-5
         assert gradient[2, 3].item() == pytest.approx(slope, rel=1e-5, abs=1e-9)
     assert not isinstance(estimate(x, 2).values, torch.Tensor)
+    for function in (naive, kong_valiant):  # arrays, whatever they are given
+        np.testing.assert_allclose(function(x, 3), function(phi, 3), rtol=1e-12)
 
 
 def test_what_is_advised_can_be_done():

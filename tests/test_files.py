@@ -229,6 +229,9 @@ def test_columns_of_labels(tmp_path):
             load(path)
         with pytest.raises(ArgumentError, match="has no 'film', only a, b"):
             load(path, index="film")
+    for options in (dict(key=3), dict(index=1.5), dict(index=[["a"]])):
+        with pytest.raises(ArgumentError, match=f"{[*options][0]} must be"):
+            load(path, **options)
 
 
 def test_parquet_types(tmp_path):

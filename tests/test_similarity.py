@@ -485,6 +485,7 @@ REFUSED = {
     "at least two, {name: matrix": lambda: alignments({1: X, 2: X}),
     "two lists of different names": lambda: alignments(PAIR, among=["a", "b"]),
     "of a, b": lambda: alignments(PAIR, among=(["a"], ["c"])),
+    "among must be two": lambda: alignments(PAIR, among=3),
     "among must be": lambda: alignments(PAIR, among=(["a", "b"], ["b"])),
     "none can change places": lambda: alignment(X, X, groups=UNEQUAL).permutation_test(),
     "n_permutations": lambda: alignment(X, X).permutation_test(3),

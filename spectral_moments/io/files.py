@@ -26,6 +26,15 @@ OTHERS = {  # endings that are not read here: the line to write
 }
 
 
+def _check_names(key, index):
+    "Refuse what names no array, or no columns."
+    if not isinstance(key, (str, type(None))):
+        raise ArgumentError("key", "key must be the name of an array or of a column")
+    names = index if isinstance(index, (list, tuple)) else [index]
+    if not all(isinstance(name, (str, bool, type(None))) for name in names):
+        raise ArgumentError("index", "index must be True, False, or names of columns")
+
+
 def load(
     path: str | os.PathLike | Sequence,  # file, or list of files: parts of the rows
     key: str | None = None,  # name of the array in a file of several, or of a column
@@ -39,6 +48,7 @@ def load(
     >>> phi = sm.load("session.mat", "rates")  # doctest: +SKIP
     >>> phi, movie = sm.load("a.csv", index="movie"), sm.load("a.csv", "movie")  # doctest: +SKIP
     """
+    _check_names(key, index)
     if isinstance(path, (list, tuple)):
         return _join([load(part, key, header=header, index=index) for part in path])
     with _naming(path):
