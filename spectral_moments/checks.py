@@ -108,10 +108,8 @@ def check_random_state(random_state=None) -> np.random.Generator:
     return np.random.default_rng(check_count(random_state, "random_state", least=0))
 
 
-def check_n_jobs(n_jobs: int | None = None) -> int:
-    "Return the number of threads to use; None: all cores of this process."
-    if n_jobs is not None:
-        return check_count(n_jobs, "n_jobs")
+def available_cores() -> int:
+    "Count the cores that this process may use."
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -127,11 +125,6 @@ def check_index(labels, index, name: str) -> None:
         raise ArgumentError(name, problem)
 
 
-def is_missing(label) -> bool:
-    "Return whether a label is None, NaN or the NA of pandas."
-    return label is None or type(label).__name__ == "NAType" or bool(label != label)
-
-
 def check_labels(labels, size: int, name: str) -> np.ndarray | None:
     "Return `size` labels as numbers 0, 1, ...; None: each row or column is its own group."
     if labels is None:
@@ -143,7 +136,9 @@ def check_labels(labels, size: int, name: str) -> np.ndarray | None:
         problem = f"{size} labels, one for each {axis}; it has shape {labels.shape}"
         remedy = f"; pass {name}.ravel()" if labels.size == size else ""
         raise ArgumentError(name, f"{name} must hold {problem}{remedy}")
-    missing = masked | np.array([is_missing(label) for label in labels], dtype=bool)
+    missing = masked | np.array(
+        [x is None or type(x).__name__ == "NAType" or x != x for x in labels], dtype=bool
+    )
     if missing.any():
         count, first = missing.sum(), missing.argmax()
         problem = f"{name} has {count} missing labels (the first at {first})"
@@ -161,15 +156,15 @@ def check_population(population, measured: int) -> int | None:
         population = population[1]
     if population is None:
         return None
-    if isinstance(population, str) and population == "all":
-        return measured
+    if isinstance(population, str):
+        if population == "all":
+            return measured
+        problem = f'population = {population!r} must be a number, "all" or None'
+        raise ArgumentError("population", problem)
     if isinstance(population, (tuple, list)):
         problem = """population is one number, that of all features; inputs are always a
             sample. For these inputs and no others: sm.kong_valiant(phi, n_max,
             sampled="columns")"""
-        raise ArgumentError("population", problem)
-    if isinstance(population, str):
-        problem = f'population = {population!r} must be a number, "all" or None'
         raise ArgumentError("population", problem)
     size = check_count(population, "population")
     if size < measured:
@@ -185,14 +180,12 @@ def printable(text: str) -> str:
 
 
 class Progress:
-    "How much is done, of how much."
+    "How much is done, of how much in total."
 
     total, done = 0, 0
-    first = None  # time and number of the first that was done, after compilation
 
     def update(self, number=1):
-        "Count what is done, of `total`."
-        self.first = self.first or (time.monotonic(), number)
+        "Count what is done."
         self.done += number
 
 
@@ -202,14 +195,15 @@ def log_progress(seconds: float):  # between two lines -> a context that gives a
     progress, started, finished = Progress(), time.monotonic(), threading.Event()
 
     def log():
+        first = None  # time and number when something was done: the first is compiled
         while not finished.wait(seconds):
-            now, done = time.monotonic(), progress.done
+            now, done, total = time.monotonic(), progress.done, progress.total
             line = f"running for {now - started:.0f} s"
-            if done and progress.total:
-                line += f": {done} of {progress.total}"
-                since, number = progress.first
-                if done > number:
-                    rest = max(progress.total - done, 0) * (now - since) / (done - number)
+            if done and total:
+                line += f": {done} of {total}"
+                first = first or (now, done)
+                if done > first[1]:
+                    rest = max(total - done, 0) * (now - first[0]) / (done - first[1])
                     line += f", about {rest:.0f} s to go"
             logging.getLogger("spectral_moments").warning(line)
 

@@ -41,7 +41,8 @@ class Replicates(NamedTuple):
 def influence(replicates: Replicates):  # (words, units); NaN where unknown
     "Scale deviations so that their products add up to the covariance of the words."
     deviations = np.atleast_2d(replicates.deviations)
-    weights, n_units = replicates.weights, replicates.n_units
+    weights = replicates.weights
+    n_units = weights.sum()
     if n_units <= 1:
         return np.full(deviations.shape, np.nan)
     with np.errstate(invalid="ignore"):

@@ -9,7 +9,7 @@ __all__ = ['estimate', 'estimate_words']
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .checks import check_count, check_flag, check_n_jobs, check_order
+from .checks import check_count, check_flag, check_order
 from .checks import check_random_state, log_progress
 from .engine.data import Data, Recording, open_data
 from .engine.methods import run_plan
@@ -82,11 +82,13 @@ def estimate_words(
 ) -> Estimate:
     "Estimate the traces of words over systems that were validated."
     stderr, progress = check_flag(stderr, "stderr"), check_flag(progress, "progress")
-    rng, n_jobs = check_random_state(random_state), check_n_jobs(n_jobs)
+    rng = check_random_state(random_state)
     if n_permutations is not None:
         n_permutations = check_count(n_permutations, "n_permutations", least=0)
     if sample is not None:
         sample = check_count(sample, "sample", least=16)
+    if n_jobs is not None:
+        n_jobs = check_count(n_jobs, "n_jobs")
     words = tuple(map(tuple, words))
     with log_progress(1.0 if progress else 15.0) as bar:
         moments = run_plan(

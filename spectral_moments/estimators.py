@@ -11,14 +11,14 @@ import warnings
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .checks import ArgumentError, check_count, check_flag, check_n_jobs
+from .checks import ArgumentError, check_count, check_flag
 from .checks import check_order, check_random_state
 from .engine.arrays import backend, tensor_trials, to_numpy
 from .engine.data import open_data
 from .engine.methods import run_plan
 from .engine.views import draw_view, joint_splits
 from .quantities import EstimateWarning
-from .results import power_words
+from .results import power_words, rescale
 from .teaching.naive_moments import naive_sums
 from .teaching.one_sided import increasing_columns, increasing_rows
 
@@ -26,17 +26,16 @@ from .teaching.one_sided import increasing_columns, increasing_rows
 def _in_units(values, data):
     "Return moments of the scaled matrix in the units of the data; NaN beyond doubles."
     orders = np.arange(1, len(values) + 1)
-    power = 2 * orders * data.matrices["phi"].scale_exponent
-    with np.errstate(over="ignore", under="ignore"):
-        found = np.ldexp(to_numpy(values), power)
-    beyond = np.isinf(found) | ((abs(found) < 1e-290) & (to_numpy(values) != 0))
+    exponents = 2 * orders * data.matrices["phi"].scale_exponent
+    found = rescale(to_numpy(values), exponents)
+    beyond = np.isnan(found) & ~np.isnan(to_numpy(values))
     if beyond.any():
         shown = ", ".join(f"m({n})" for n in orders[beyond])
         note = f"{shown} beyond the range of doubles: divide phi by a constant"
         warnings.warn(note, EstimateWarning, stacklevel=4)
-        found[beyond] = np.nan
-    if backend(values) == "torch":
-        return values * values.new_tensor(np.ldexp(np.where(beyond, np.nan, 1.0), power))
+    if backend(values) == "torch":  # with the gradient
+        power = np.ldexp(np.where(beyond, np.nan, 1.0), exponents)
+        return values * values.new_tensor(power)
     return found
 
 
@@ -119,9 +118,9 @@ def increasing(
     array([1., 1., 1.])
     """
     number = check_count(n_permutations, "n_permutations", least=0)
-    rng, n_jobs = check_random_state(random_state), check_n_jobs(n_jobs)
-    options = dict(n_permutations=number, rng=rng, n_jobs=n_jobs)
-    return _by_method(phi, n_max, "increasing", trials, **options)
+    n_jobs = None if n_jobs is None else check_count(n_jobs, "n_jobs")
+    options = dict(n_permutations=number, rng=check_random_state(random_state))
+    return _by_method(phi, n_max, "increasing", trials, n_jobs=n_jobs, **options)
 
 
 def all_cycles(

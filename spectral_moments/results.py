@@ -5,7 +5,8 @@
 # %% auto #0
 __all__ = ['SCHEMA', 'SINGLE_TRIAL', 'FEW_FEATURES', 'power_words', 'derive', 'finite_units', 'dimension', 'describe_data',
            'describe_settings', 'methods_sentence', 'moment_intervals', 'pick_word', 'plot_moments', 'Estimate',
-           'make_estimate', 'from_moments', 'new_axes', 'rank_axes', 'holm', 'Comparison', 'compare', 'compare_pair']
+           'rescale', 'make_estimate', 'from_moments', 'new_axes', 'rank_axes', 'holm', 'Comparison', 'compare',
+           'compare_pair']
 
 # %% ../nbs/inside_results.ipynb #cfe53f82
 import itertools
@@ -304,7 +305,7 @@ Estimate.title, Estimate.records, Estimate.table_rows = _title, _records, _table
 Estimate.to_dict = _to_dict
 
 # %% ../nbs/inside_results.ipynb #18e4fc14
-def _rescale(x, exponents):  # same shape as x; NaN beyond the range of doubles
+def rescale(x, exponents):  # same shape as x; NaN beyond the range of doubles
     "Multiply rows of an array by powers of two."
     x = np.asarray(x, dtype=float)
     exponents = np.clip(exponents, -5000, 5000).reshape(-1, *[1] * (x.ndim - 1))
@@ -323,12 +324,6 @@ def make_estimate(
     ordered: bool = True,  # whether rows come in the order of the measurement
 ) -> Estimate:
     "Make an `Estimate` in the units of the data, with its notes."
-    exponents = {name: 2 * x.scale_exponent for name, x in data.matrices.items()}
-    exponents = [sum(exponents[name] for name in word) for word in words]
-    values, replicates = _rescale(moments.values, exponents), {}
-    for kind, source in moments.replicates.items():
-        deviations = _rescale(source.deviations, exponents)
-        replicates[kind] = source._replace(deviations=deviations)
     if not isinstance(settings.get("seed"), (int, np.integer)):
         settings = settings | {"seed": "of a generator"}
     axes, missing = data.axes.items(), data.missing.items()
@@ -345,12 +340,19 @@ def make_estimate(
     if all(x.noiseless for x in data.matrices.values()):
         settings["noiseless"] = True
     known = list(words), dict(data.shapes), list(moments.methods), settings
-    scaled = Estimate(moments.values, moments.replicates, *known)
-    result = Estimate(values, replicates, *known, call=scaled.call, in_range=scaled)
+    result = scaled = Estimate(moments.values, moments.replicates, *known)
+    exponents = {name: 2 * x.scale_exponent for name, x in data.matrices.items()}
+    exponents = [sum(exponents[name] for name in word) for word in words]
+    if any(exponents):
+        replicates = {
+            kind: source._replace(deviations=rescale(source.deviations, exponents))
+            for kind, source in moments.replicates.items()
+        }
+        values, call = rescale(moments.values, exponents), scaled.call
+        result = Estimate(values, replicates, *known, scaled.notes, call, scaled)
     lost = np.zeros(len(words), dtype=bool) if moments.lost is None else moments.lost
     notes = collect_notes(data, result, rounding=lost, ordered=ordered)
-    for one in (scaled, result):
-        one.notes.extend(dict.fromkeys([*moments.notes, *notes]))
+    result.notes.extend(dict.fromkeys([*moments.notes, *notes]))
     return result
 
 # %% ../nbs/inside_results.ipynb #60158d4a

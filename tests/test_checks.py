@@ -52,7 +52,7 @@ def test_flags_levels_and_numbers():
     assert "must be numbers" in str(refusal(checks.check_numbers, ["a"], "values"))
 
 
-def test_random_state_and_n_jobs():
+def test_random_state_and_cores():
     one, same = checks.check_random_state(3), checks.check_random_state(np.int64(3))
     assert one.integers(1 << 30) == same.integers(1 << 30)
     generator = np.random.default_rng(0)
@@ -60,8 +60,7 @@ def test_random_state_and_n_jobs():
     assert checks.check_random_state().random() != checks.check_random_state().random()
     for wrong in (-1, "seed", 1.5, np.random.RandomState(1)):
         assert refusal(checks.check_random_state, wrong).argument == "random_state"
-    assert checks.check_n_jobs(3) == 3 and checks.check_n_jobs() >= 1
-    assert refusal(checks.check_n_jobs, 0).argument == "n_jobs"
+    assert checks.available_cores() >= 1
 
 
 def test_labels():

@@ -28,7 +28,7 @@ class Options(NamedTuple):
     sample: int = 2**14  # rows of a random sample of what is not in memory; None: all
     deviations: bool = True  # whether to compute what errors are made of
     rng: np.random.Generator = None
-    n_jobs: int = 1  # number of threads
+    n_jobs: int = None  # number of threads; None: all cores
     bar: Any = None  # `checks.Progress`; None: nothing is logged
 
 

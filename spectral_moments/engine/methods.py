@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from ..checks import ArgumentError
+from ..checks import ArgumentError, available_cores
 from .all_cycles import word_means
 from .arrays import to_numpy
 from .average import Moments, Options, Step, average, join_moments
@@ -88,7 +88,7 @@ def _increasing_words(view, words, deviations, n_jobs):
     "Return the `Means` over increasing cycles of words of one system."
     from spectral_moments.engine.increasing import increasing_means  # loads numba
 
-    n = np.array([len(word) for word in words])
+    n, n_jobs = np.array([len(word) for word in words]), n_jobs or available_cores()
     found = increasing_means(view, int(n.max()), deviations, n_jobs)
     changes = {kind: x[n - 1] for kind, x in found.deviations.items()}
     return Means(found.values[n - 1], changes, found.rounding[n - 1])
