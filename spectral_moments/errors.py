@@ -5,8 +5,7 @@
 # %% auto #0
 __all__ = ['NORMAL_SOURCES', 'MIN_DEGREES', 'LOG_SCALE', 'MAX_RELATIVE_ERROR', 'MAX_UNIT_SHARE', 'SCALES', 'Replicates',
            'influence', 'standard_error', 'total_error', 'covariance', 'normal_replicates', 'ErrorDistribution',
-           'error_distribution', 'quantiles', 'moment_intervals', 'largest_share', 'usable', 'effective_units', 'Scale',
-           'evaluate', 'jackknife']
+           'error_distribution', 'quantiles', 'moment_intervals', 'usable', 'Scale', 'evaluate', 'jackknife']
 
 # %% ../nbs/inside_errors.ipynb #1644ddae
 import math
@@ -93,36 +92,38 @@ NORMAL_SOURCES = ("draws", "given")  # normal errors of a known covariance
 MIN_DEGREES = 3  # degrees of freedom, unless there are fewer units
 
 
-def _sampled(replicates):
-    "List the sources that are samples of units, by kind or by (call, kind)."
-    kinds = {key: key if isinstance(key, str) else key[-1] for key in replicates}
-    return [x for key, x in replicates.items() if kinds[key] not in NORMAL_SOURCES]
-
-
 class ErrorDistribution(NamedTuple):
-    "Size of an error, its skewness, and how well its size is known; arrays (words,)."
+    "Size of an error, its shape, and how many units cause it; arrays (words,)."
 
     error: np.ndarray  # standard error, infinite where unknown
     acceleration: np.ndarray  # a sixth of the skewness
     degrees: np.ndarray  # degrees of freedom of the error
+    largest_share: np.ndarray = 0.0  # of the variance, that of a single unit
+    effective_units: np.ndarray = np.inf  # how many units of equal influence would do
 
 
-@np.errstate(over="ignore", invalid="ignore")  # where the error is infinite
+@np.errstate(divide="ignore", invalid="ignore")
 def error_distribution(replicates: dict) -> ErrorDistribution:
     "Estimate size, skewness and degrees of freedom of errors: {eq}`eq-acceleration`."
     error = total_error(replicates)
     size = np.where(error > 0, error, np.inf)
-    third, spread, units = np.zeros((3, len(error)))
-    for source in _sampled(replicates):
+    total, third, fourth, spread, units, largest = np.zeros((6, len(error)))
+    for kind, source in replicates.items():  # by kind of unit, or by (call, kind)
+        if (kind if isinstance(kind, str) else kind[-1]) in NORMAL_SOURCES:
+            continue
         u = influence(source) / size[:, None]  # in units of the error: v = 1
+        single = u / np.sqrt(source.weights)  # of one of the units it stands for
         second = (u**2).sum(axis=1)
-        third -= (u**3 / np.sqrt(source.weights)).sum(axis=1)
+        total, third = total + second, third - (u**2 * single).sum(axis=1)
+        fourth += (u**2 * single**2).sum(axis=1)
         spread += (u**4).sum(axis=1) - second**2 / u.shape[1]
         units += (u.shape[1] - 1) * (second > 0)
+        largest = np.maximum(largest, (single**2).max(axis=1))
     degrees = np.maximum(2 / np.maximum(spread, 1e-9), MIN_DEGREES)
     degrees = np.fmin(degrees, np.where(units > 0, units, np.inf))
     degrees = np.where(np.isinf(error), np.inf, degrees)
-    return ErrorDistribution(error, np.nan_to_num(third / 6), degrees)
+    acceleration, effective = np.nan_to_num(third / 6), total**2 / fourth
+    return ErrorDistribution(error, acceleration, degrees, largest, effective)
 
 # %% ../nbs/inside_errors.ipynb #22a9b94b
 def quantiles(tail: float, acceleration=0.0, degrees=np.inf):  # (down, up), in errors
@@ -156,32 +157,12 @@ MAX_RELATIVE_ERROR = 1 / 3  # standard error over the moment, of a certain order
 MAX_UNIT_SHARE = 1 / 2  # of its variance that a single unit causes
 
 
-def largest_share(replicates: dict):  # (words,)
-    "Compute the largest share of a variance that a single sampling unit causes."
-    error = total_error(replicates)
-    largest = np.zeros(len(error))
-    for source in _sampled(replicates):
-        u = abs(influence(source)) / np.sqrt(source.weights)
-        largest = np.maximum(largest, u.max(axis=1))
-    return (largest / np.where(error > 0, error, np.inf)) ** 2
-
-
 def usable(values, stderr, share=0.0):  # boolean array (words,), orders ascending
     """Decide which moments are certain, by their standard errors and by the largest `share`
     of a variance due to one unit: those before the first that is uncertain."""
     values, stderr = np.asarray(values, dtype=float), np.asarray(stderr, dtype=float)
     certain = (stderr < MAX_RELATIVE_ERROR * values) & (share <= MAX_UNIT_SHARE)
     return np.logical_and.accumulate(certain)
-
-
-def effective_units(replicates: dict):  # (words,)
-    "Compute the effective number of the units that cause an error."
-    sampled = _sampled(replicates)
-    squares = [influence(source) ** 2 for source in sampled]
-    second = sum(x.sum(axis=1) for x in squares)
-    fourth = sum((x**2 / source.weights).sum(axis=1) for x, source in zip(squares, sampled))
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return second**2 / fourth
 
 # %% ../nbs/inside_errors.ipynb #3921cf07
 class Scale(NamedTuple):

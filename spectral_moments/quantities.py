@@ -87,13 +87,13 @@ class ResultTable:
 @np.errstate(invalid="ignore")  # an infinite value with an infinite error
 def _scale_ends(self, tail):  # (low, high)
     "Compute the interval of a quantity on its scale, and transform it back."
-    at, (error, acceleration, degrees) = self.transformed, self.distribution
+    at, found = self.transformed, self.distribution
     if self.moment:
-        ends = errors.moment_intervals([at], self.moment, self.distribution, tail)
+        ends = errors.moment_intervals([at], self.moment, found, tail)
         low, high = (float(end[0]) for end in ends)
     else:
-        down, up = errors.quantiles(tail, acceleration, degrees)
-        low, high = at - down * error, at + up * error
+        down, up = errors.quantiles(tail, found.acceleration, found.degrees)
+        low, high = at - down * found.error, at + up * found.error
     low, high = np.clip([low, high], *self.limits)
     ends = self.scale.back([low, high]).tolist()
     if self.scale.power >= 0:

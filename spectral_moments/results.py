@@ -244,7 +244,7 @@ class Estimate(ResultTable):
         certain = np.zeros(len(self.words), dtype=bool)
         if not self.replicates:
             return certain
-        share = errors.largest_share(self.replicates)
+        share = errors.error_distribution(self.replicates).largest_share
         for systems in {frozenset(word) for word in self.words}:
             same = [k for k, word in enumerate(self.words) if frozenset(word) == systems]
             same.sort(key=lambda k: len(self.words[k]))

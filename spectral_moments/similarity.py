@@ -22,7 +22,6 @@ from .checks import check_numbers, check_options, check_random_state
 from .engine.arrays import eigh, to_numpy
 from .engine.data import Data, Recording, open_data
 from .engine.views import make_factors, trial_splits
-from .errors import effective_units
 from .estimation import estimate_words
 from .quantities import Quantity, ResultTable, plus_minus
 from .quantities import rename_replicates
@@ -254,9 +253,9 @@ def make_alignment(estimate: Estimate, names: tuple, data: Data = None) -> Align
     found = both.scaled.derive(mean_alignment(both, [names]), **known)
     made = Alignment(**vars(found), estimate=both, names=tuple(names), data=data)
     if made.replicates:
-        few = max(float(effective_units(made.replicates)[0]) - 1, 1.5)
-        degrees = min(made.distribution.degrees, few)
-        made = replace(made, error_model=made.distribution._replace(degrees=degrees))
+        error = made.distribution
+        degrees = min(error.degrees, max(error.effective_units - 1, 1.5))
+        made = replace(made, error_model=error._replace(degrees=degrees))
     made.notes.extend([ABOVE_ONE.format("")] * made.is_above_one())
     return made
 

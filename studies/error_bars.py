@@ -141,7 +141,7 @@ SETTINGS = {
 def summary(found):
     "What the intervals need of one `Estimate`."
     few = any(influential_units(x, kind) for kind, x in found.replicates.items())
-    return found.values, *error_distribution(found.replicates), few
+    return found.values, *error_distribution(found.replicates)[:3], few
 
 
 def one_matrix(process, shape, seed, index):
@@ -340,7 +340,7 @@ def one_usable(process, shape, seed, index):
     est = estimate(LATENT[process].sample(*shape, rng), N_USABLE, n_jobs=1)
     noted = any("of the input error" in x or "of the feature error" in x for x in est.notes)
     numbers = [est.values, *est.interval(), est.usable, N_USABLE * [noted]]
-    share = errors.largest_share(est.replicates)
+    share = errors.error_distribution(est.replicates).largest_share
     numbers += [errors.usable(est.values, est.stderr, share > x) for x in UNIT_SHARES]
     return np.array(numbers, dtype=float)
 
@@ -397,7 +397,7 @@ def measured(process, shape, seed, index):
     "Values, errors, acceleration and degrees of freedom of three moments."
     phi = LATENT[process].sample(*shape, np.random.default_rng([*seed, index]))
     est = estimate(phi, 3, n_jobs=1)
-    return [est.values, *errors.error_distribution(est.replicates)]
+    return [est.values, *errors.error_distribution(est.replicates)[:3]]
 
 
 def held(drawn, truth, factor=1.0):

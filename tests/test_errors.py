@@ -15,12 +15,10 @@ from spectral_moments.errors import (
     Replicates,
     Scale,
     covariance,
-    effective_units,
     error_distribution,
     evaluate,
     influence,
     jackknife,
-    largest_share,
     moment_intervals,
     normal_replicates,
     quantiles,
@@ -61,10 +59,9 @@ def test_a_unit_that_stands_for_three_is_three_units():
     np.testing.assert_allclose(standard_error(stands), standard_error(copies), rtol=1e-12)
     assert stands.n_units == copies.n_units == 24
     one, other = ({"inputs": x} for x in (stands, copies))
-    np.testing.assert_allclose(effective_units(one), effective_units(other), rtol=1e-12)
-    np.testing.assert_allclose(
-        error_distribution(one).acceleration, error_distribution(other).acceleration
-    )
+    one, other = error_distribution(one), error_distribution(other)
+    for name in ("acceleration", "effective_units", "largest_share"):
+        np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-12)
 
 
 def test_unknown_errors_are_infinite():
@@ -149,25 +146,22 @@ def test_usable():
     assert usable([1, 1], [0.1, 0.1], np.array([0.2, 0.6])).tolist() == [True, False]
 
 
-def test_largest_share():
+def test_largest_share_and_effective_units():
     deviations = np.zeros((2, 10))
     deviations[0, 3], deviations[1] = 3.0, np.arange(10)
     sources = {"inputs": Replicates(deviations), "features": Replicates(0 * deviations)}
     one = (deviations[1] - 4.5) ** 2
     expected = [0.9, one.max() / one.sum()]  # a single deviation is centred as well
-    np.testing.assert_allclose(largest_share(sources), expected, rtol=1e-12)
-    sources["draws"] = normal_replicates(np.diag([1e6, 1e6]))  # no unit of a sample
-    assert (largest_share(sources) < 1e-3).all()
-    assert largest_share({"given": normal_replicates(np.eye(2))}).tolist() == [0, 0]
-
-
-def test_effective_units():
-    deviations = np.zeros((1, 10))
-    deviations[0, 3], deviations[0, 4] = 3.0, -3.0  # two units of equal influence
-    sources = {"inputs": Replicates(deviations)}
-    assert effective_units(sources) == pytest.approx(2)
-    sources["draws"] = normal_replicates(jackknife_variance(deviations)[None])
-    assert effective_units(sources) == pytest.approx(2)
+    share = lambda sources: error_distribution(sources).largest_share
+    np.testing.assert_allclose(share(sources), expected, rtol=1e-12)
+    draws = normal_replicates(np.diag([1e6, 1e6]))  # no unit of a sample
+    assert (share({**sources, "draws": draws}) < 1e-3).all()
+    assert share({"given": normal_replicates(np.eye(2))}).tolist() == [0, 0]
+    deviations[:, 4] = -deviations[:, 3]
+    deviations[:, 5:] = deviations[:, :3] = 0  # two units of equal influence
+    for other in ({}, {"draws": draws}):
+        found = error_distribution({"inputs": Replicates(deviations), **other})
+        np.testing.assert_allclose(found.effective_units, 2)
 
 
 # --- scales and functions of moments ------------------------------------------------------
