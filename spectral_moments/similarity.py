@@ -216,42 +216,39 @@ class Alignment(Quantity):
         return self.value - 2 * self.stderr > 1 + 1e-6
 
 # %% ../nbs/inside_similarity.ipynb #775ec413
-def _of_pair(estimate, names):
-    "Return the part of an estimate that is about two systems."
-    others, replicates = {*estimate.shapes} - {*names}, {}
-    kept = [k for k, word in enumerate(estimate.words) if not {*word} & others]
-    for kind, source in estimate.replicates.items():
-        if kind.removeprefix("features of ") not in others:
-            replicates[kind] = source._replace(deviations=source.deviations[kept])
-    known = dict(values=estimate.values[kept], replicates=replicates)
-    known["words"] = [estimate.words[k] for k in kept]
-    known["methods"] = [estimate.methods[k] for k in kept]
-    known["shapes"] = {name: estimate.shapes[name] for name in names}
-    known["in_range"] = estimate.in_range and _of_pair(estimate.in_range, names)
-    labels = [f"{name}: " for name in others]
-    labels += [f"Trace of {' '.join(x)}" for x in estimate.words if {*x} & others]
-    wanted = [f"Trace of {' '.join(x)}" for x in known["words"]]  # a note may name several
-    known["notes"] = [
-        note
-        for note in estimate.notes
-        if any(x in note for x in wanted) or not any(x in note for x in labels)
-    ]
-    return replace(estimate, **known)
-
-
 def is_noisy(estimate: Estimate) -> bool:
     "Return whether noise was measured together with all systems of an estimate."
     single = all(shape[0] == 1 for shape in estimate.shapes.values())
     return single and not estimate.settings.get("noiseless")
 
 
+def _of_pair(estimate, names):
+    "Return an estimate with the sizes, the replicates and the notes of two systems."
+    others, about = {*estimate.shapes} - {*names}, lambda x: f"Trace of {' '.join(x)}"
+    replicates = {
+        kind: source
+        for kind, source in estimate.replicates.items()
+        if kind.removeprefix("features of ") not in others
+    }
+    shapes = {name: estimate.shapes[name] for name in names}
+    wanted = [about(word) for word in estimate.words if not {*word} & others]
+    foreign = [about(word) for word in estimate.words if {*word} & others]
+    foreign += [f"{name}: " for name in others]
+    notes = [
+        note
+        for note in estimate.notes  # a note may name several words
+        if any(x in note for x in wanted) or not any(x in note for x in foreign)
+    ]
+    return replace(estimate, shapes=shapes, replicates=replicates, notes=notes)
+
+
 def make_alignment(estimate: Estimate, names: tuple, data: Data = None) -> Alignment:
     "Return the alignment of two systems of an estimate, without the bias of the ratio."
-    both = _of_pair(estimate, names)
+    both = _of_pair(estimate.scaled, names)
     remark = describe_data(both) + f"\n{SINGLE_TRIAL}" * is_noisy(both)
     known = dict(name=f"Alignment of {' and '.join(names)}", remark=remark)
-    found = both.scaled.derive(mean_alignment(both, [names]), **known)
-    made = Alignment(**vars(found), estimate=both, names=tuple(names), data=data)
+    found = both.derive(mean_alignment(both, [names]), **known)
+    made = Alignment(**vars(found), estimate=estimate, names=tuple(names), data=data)
     if made.replicates:
         error = made.distribution
         degrees = min(error.degrees, max(error.effective_units - 1, 1.5))
