@@ -325,16 +325,6 @@ def run_forward(
                 del values[other]
 
 # %% ../../nbs/inside_contraction.ipynb #f6ddcaf5
-def _adjoint(operation, g, a, b=None):
-    "Return derivatives by the operands of a sum or an element-wise product."
-    g = g[:, None] if operation == "sum_columns" else g
-    if b is None:
-        return (g + 0 * a,)
-    if operation == "sum_columns":
-        return g * b, a.T @ g[:, 0]
-    return (2 * g * a,) if a is b else (g * b, g * a)
-
-
 def _matmul_adjoint(g, y, data, a, b, w=None):
     "For Y = A diag(w) B, return derivatives by A, B, w; if B is `data`, its two sums."
     left, right, sums = g @ b.T, None, None
@@ -367,12 +357,20 @@ def _step_derivatives(plan, number, g, values):
         product = g * y
         return (), Ref(number), (product.sum(1), product.sum(0))
     arrays = [values[k].T if turned else values[k] for k, turned in step.operands]
-    if step.operation not in ("matmul", "gram"):
-        return _adjoint(step.operation, g, *arrays), None, None
-    matmul = step.operation == "matmul"
-    ref, adjoint = step.operands[matmul], _matmul_adjoint if matmul else _gram_adjoint
-    parts, sums = adjoint(g, y, plan.steps[ref.step].degree > 0, *arrays)
-    return parts, ref, sums
+    if step.operation in ("matmul", "gram"):
+        matmul = step.operation == "matmul"
+        ref, adjoint = step.operands[matmul], _matmul_adjoint if matmul else _gram_adjoint
+        parts, sums = adjoint(g, y, plan.steps[ref.step].degree > 0, *arrays)
+        return parts, ref, sums
+    a, *other = arrays
+    if step.operation == "sum_columns":
+        g = g[:, None]
+    if not other:
+        return (g + 0 * a,), None, None
+    b = other[0]
+    if step.operation == "sum_columns":
+        return (g * b, a.T @ g[:, 0]), None, None
+    return ((2 * g * a,) if a is b else (g * b, g * a)), None, None
 
 
 def run_backward(
@@ -412,24 +410,9 @@ class GraphSums(NamedTuple):
     # each row or column, times the number of its entries in a term
 
 
-def _block_slices(kind, lengths):
-    "Cut a long axis into blocks, so that no array is larger than the data, or small."
-    width = max(min(lengths.values()), BLOCK_SIZE // lengths[kind], 1)
-    return [slice(k, k + width) for k in range(0, lengths[kind], width)]
-
-
-def _seeds(plan, weights):
-    "Return the derivatives of a weighted sum by its outputs: by loop, by step."
-    seeds = {block: Counter() for block in plan.order}
-    for number, weight in zip(plan.outputs, weights, strict=True):
-        if weight:
-            seeds[plan.steps[number].block][number] += float(weight)
-    return seeds
-
-
-def _given_arrays(matrices, groups):
-    "Return the arrays that a plan is given: matrices, members and weights of groups."
-    given, xp = dict(matrices), namespace(next(iter(matrices.values())))
+def _group_arrays(groups, xp):
+    "Return the arrays that a plan is given for groups: their members and weights."
+    given = {}
     for kind, labels in groups.items():
         members = labels[:, None] == np.arange(labels.max() + 1)
         kinds = (kind, f"groups of {kind}")
@@ -451,27 +434,32 @@ def contract(
     for label, matrix in matrices.items():
         zeros |= dict(zip(label.kinds, (0 * matrix[:, 0], 0 * matrix[0])))
     lengths = {kind: len(x) for kind, x in zeros.items()}
-    widest = max(n for kind, n in lengths.items() if kind != "inputs")
-    long = tuple(kind for kind in lengths if kind != "inputs")
-    long = ("inputs",) if lengths["inputs"] > widest else long
-    plan = make_plan(graphs, long, tuple(groups))
-    given, keep, values = _given_arrays(matrices, groups), len(weights) > 0, {}
+    columns = tuple(kind for kind in lengths if kind != "inputs")
+    tall = lengths["inputs"] > max(lengths[kind] for kind in columns)
+    plan = make_plan(graphs, ("inputs",) if tall else columns, tuple(groups))
+    given = matrices | _group_arrays(groups, namespace(matrix)) if groups else matrices
+    keep, values = len(weights) > 0, {}  # values: number of a step -> its array
     run_forward(plan, "", values, given, keep)
     totals = {number: values[number] for number in plan.outputs if number in values}
-    seeds = [_seeds(plan, row) for row in weights]
+    seeds = [{block: Counter() for block in plan.order} for _ in weights]
+    for seed, row in zip(seeds, weights):  # derivatives by outputs: of a loop, of a step
+        for number, weight in zip(plan.outputs, row, strict=True):
+            if weight:
+                seed[plan.steps[number].block][number] += float(weight)
     shares = [{kind: 0 * x for kind, x in zeros.items()} for _ in weights]
     for kind in [kind for kind in plan.order if kind]:
         own = {number for number in plan.outputs if plan.steps[number].block == kind}
-        for part in _block_slices(kind, lengths):
-            inner = dict(values)
+        width = max(min(lengths.values()), BLOCK_SIZE // lengths[kind], 1)
+        for first in range(0, lengths[kind], width):
+            part, inner = slice(first, first + width), dict(values)
             run_forward(plan, kind, inner, given, keep, part)
             for number in own:
                 totals[number] = totals.get(number, 0.0) + inner[number]
-            for of, share in zip(seeds, shares):
-                changes = dict(of[kind])
+            for seed, share in zip(seeds, shares):
+                changes = dict(seed[kind])
                 run_backward(plan, kind, inner, changes, share, part)
                 for number, x in changes.items():  # computed outside of the block
-                    of[""][number] = of[""].get(number, 0.0) + x
-    for of, share in zip(seeds, shares):
-        run_backward(plan, "", values, of[""], share)
+                    seed[""][number] = seed[""].get(number, 0.0) + x
+    for seed, share in zip(seeds, shares):
+        run_backward(plan, "", values, seed[""], share)
     return GraphSums([totals[number] for number in plan.outputs], shares)
