@@ -16,7 +16,7 @@ from .checks import check_numbers, check_population
 from .engine.arrays import check_trials
 from .engine.data import check_axes, open_data, scale_by_power
 from .engine.average import Options
-from .engine.methods import add_sampled, check_sizes, run_plan
+from .engine.methods import add_sampled, check_words, run_plan
 from .engine.pair_sums import PRODUCTS, add_sums, make_reader, pair_moments
 from .results import Estimate, make_estimate, power_words
 
@@ -112,7 +112,7 @@ def estimate_stream(
         moments = run_plan(data, words, deviations=stderr, rng=options.rng)
     else:
         data.matrices["phi"].scale_exponent = self._reader.exponents[0]
-        check_sizes(data, words)
+        check_words(data, words)
         known = None
         if not self.n_missing:
             found = pair_moments(data, words[:2], self._reader, self._sums, stderr)

@@ -109,7 +109,8 @@ def means(x, n_max, **options):
     data = open_data({"phi": x}, center=False, **options)
     data.matrices["phi"].scale_exponent = 0
     split = {2: ((0,), (1,))} if options else None
-    return increasing_means(draw_view(data, split=split), n_max)
+    words = [("phi",) * n for n in range(1, n_max + 1)]
+    return increasing_means(draw_view(data, split=split), words)
 
 
 @pytest.mark.parametrize("case", ["", "gaps", "repeats"])

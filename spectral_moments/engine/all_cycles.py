@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['N_EXTENDED', 'FEWEST_CYCLES', 'cycle_options', 'center_columns', 'prepare_matrices', 'combine_terms',
-           'deviation_coefficients', 'sum_graphs', 'unit_deviations', 'word_means']
+           'finite_coefficients', 'sum_graphs', 'unit_deviations', 'word_means']
 
 # %% ../../nbs/inside_all_cycles.ipynb #c9e1dc56
 import math
@@ -48,7 +48,7 @@ def center_columns(x, count, weights):  # matrix; where it was measured; of the 
 
 
 def prepare_matrices(view, options):  # two dicts: label -> matrix (P, Q)
-    "Return the matrices of all labels, and where entries were measured if some are missing."
+    "Return the matrices of all labels, and which entries were measured if not all were."
     measured, counts, matrices = {}, {}, {}
     for system, (left, right) in options.factors:
         factors = view.factors[system]
@@ -92,9 +92,9 @@ def combine_terms(
     return values, to_numpy(abs(terms).sum(1))
 
 # %% ../../nbs/inside_all_cycles.ipynb #c28cfe2c
-def deviation_coefficients(terms, axes):  # dict: kind -> (words, terms); "": others
-    "Return the coefficients of patterns for deviations; finite populations have their own."
-    coefficients = {"": terms.coefficients}
+def finite_coefficients(terms, axes):  # dict: kind -> (words, terms)
+    "Return the coefficients of patterns for deviations of finite populations."
+    coefficients = {}
     for kind, axis in axes.items():
         if axis.population is not None and axis.size < axis.population:
             positions = np.array([term.get(kind, 0) for term in terms.positions])
@@ -161,7 +161,9 @@ def word_means(
         fraction, size = combine_terms(means, sum_graphs(terms, counts, axes)[0])
         means = means / np.where(fraction > FEWEST_CYCLES * size, fraction, np.nan)[:, None]
     if deviations:
-        coefficients = deviation_coefficients(terms, axes)
+        coefficients = {"": terms.coefficients}
+        if options.population:
+            coefficients |= finite_coefficients(terms, axes)
     totals, through = sum_graphs(terms, matrices, axes, means, coefficients)
     unknown = (terms.coefficients != 0) @ np.isnan(means).any(1)
     weights = terms.coefficients @ np.nan_to_num(means)

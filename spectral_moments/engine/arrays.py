@@ -153,16 +153,14 @@ def _check_kind(shape, dtype, name):
         raise _error(name, f"has dtype {dtype}, not real numbers; {remedy}")
 
 
-def _as_doubles(x, name):
-    "Convert to C-contiguous float64; refuse integers beyond 2^53."
-    if x.dtype.kind in "iu" and x.dtype.itemsize == 8 and x.size:
+def _check_integers(x, name):
+    "Refuse integers beyond 2^53, which float64 cannot hold."
+    if x.dtype.itemsize == 8 and x.size:
         largest = max(-int(x.min()), int(x.max()))
         if largest > 2**53:
             remedy = f"subtract a constant, or round them by {name}.astype(float)"
             reason = f"has integers up to {largest}, which float64 cannot hold exactly"
             raise _error(name, f"{reason}; {remedy}")
-    with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused
-        return np.ascontiguousarray(x, dtype=float)
 
 # %% ../../nbs/inside_arrays.ipynb #d1fb2f1f
 def infinite(name: str) -> ArgumentError:
@@ -180,7 +178,10 @@ def check_trials(
     "Validate trials and load them into memory."
     phi = phi if type(phi) is np.ndarray else _as_array(phi, name)
     _check_kind(phi.shape, phi.dtype, name)
-    phi = _as_doubles(phi, name)
+    if phi.dtype.kind in "iu":
+        _check_integers(phi, name)
+    with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused
+        phi = np.ascontiguousarray(phi, dtype=float)
     low, high = phi.min(), phi.max()
     if np.isinf([low, high]).any() or (np.isnan(low) and np.isinf(phi).any()):
         raise infinite(name)
@@ -326,7 +327,10 @@ def take_rows(
 ):  # float64 numpy or tensor, (T, n, Q)
     "Return some rows of all trials in memory, in the order of `rows`."
     if backend(trials) == "file":
-        return _as_doubles(trials[rows], trials.name)
+        block = trials[rows]
+        if block.dtype.kind in "iu":
+            _check_integers(block, trials.name)
+        return np.ascontiguousarray(block, dtype=float)
     if backend(trials) != "dask":
         return trials[:, rows]
     if isinstance(rows, slice):

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['N_DEVIATION_DRAWS', 'N_DEVIATION_ORDERS', 'LOST', 'NEGLIGIBLE', 'Options', 'Step', 'Moments', 'random_blocks',
-           'sample_rows', 'spread_to_all', 'spread_of_draws', 'average', 'join_moments', 'typical_square',
-           'lost_to_rounding']
+           'sample_rows', 'spread_to_all', 'combine_views', 'spread_of_draws', 'average', 'join_moments',
+           'typical_sizes']
 
 # %% ../../nbs/inside_average.ipynb #d881e98f
 import math
@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from .arrays import namespace, to_numpy
-from .data import AxisInfo, Data, NamedMatrix
+from .data import AxisInfo, Data
 from .views import draw_view, joint_splits
 from ..errors import Replicates, covariance, normal_replicates
 
@@ -104,46 +104,31 @@ def spread_to_all(
     return moments._replace(replicates=moments.replicates | changes)
 
 # %% ../../nbs/inside_average.ipynb #a27fe003
-class _Tally:
-    "Collect what single views give."
-
-    def __init__(self, axes, n_words):
-        self.axes, self.drawn, self.rounding = axes, [], np.zeros(n_words)
-        self.total, self.number, self.weight = 0.0, 0.0, 0.0
-        self.deviations = {kind: np.zeros((n_words, x.count)) for kind, x in axes.items()}
-
-    def add(self, means, view, weight=1.0):
-        "Add the means over one view."
+def combine_views(found, data, step, randomized):  # (weight, units of a view, its `Means`)
+    "Return the `Moments`: means over all views, with their replicates."
+    xp, total, number, replicates = namespace(found[0][2].values), 0.0, 0.0, {}
+    for weight, _, means in found:
         known = means.values == means.values
-        self.total = self.total + weight * namespace(known).where(known, means.values, 0)
-        self.number = self.number + weight * known
-        if means.rounding is not None:
-            self.rounding = np.maximum(self.rounding, means.rounding)
-        if not getattr(means.values, "requires_grad", False):
-            self.drawn.append(to_numpy(means.values))
-        if means.deviations:
-            self.weight += weight
-            for kind, units in view.units.items():
-                for numbers in units:
-                    self.deviations[kind][:, numbers] += weight * means.deviations[kind]
-
-    def moments(self, step, randomized):
-        "Return the `Moments`: means over all views, with their replicates."
-        replicates, n_words = {}, len(self.rounding)
-        for kind, changes in self.deviations.items() if self.weight else ():
-            factor = self.axes[kind].correction / self.weight
-            if kind == "inputs" and step.pairs:
-                factor *= math.sqrt(self.weight / (self.weight + 1))
-            replicates[kind] = Replicates(factor * changes)
-        if replicates and len(self.drawn) > 1 and randomized:
-            replicates["draws"] = spread_of_draws(self.drawn)
-        values = self.total / namespace(self.total).where(
-            self.number > 0, self.number, math.nan
-        )
-        lost = np.zeros(n_words, dtype=bool)
-        return Moments(
-            values, replicates, self.rounding, [step.description] * n_words, lost
-        )
+        total = total + weight * xp.where(known, means.values, 0)
+        number = number + weight * known
+    values = total / xp.where(number > 0, number, math.nan)
+    rounding = np.max([means.rounding for *_, means in found], axis=0)
+    parts = [part for part in found if part[2].deviations]
+    weight = sum(part[0] for part in parts)
+    for kind, axis in data.axes.items() if parts else ():
+        changes = np.zeros((len(values), axis.count))
+        for share, units, means in parts:
+            for numbers in units[kind]:
+                changes[:, numbers] += share * means.deviations[kind]
+        factor = axis.correction / weight
+        if kind == "inputs" and step.pairs:
+            factor *= math.sqrt(weight / (weight + 1))
+        replicates[kind] = Replicates(factor * changes)
+    if parts and len(found) > 1 and randomized:
+        drawn = [to_numpy(means.values) for *_, means in found]
+        replicates["draws"] = spread_of_draws(drawn)
+    methods, lost = [step.description] * len(values), np.zeros(len(values), dtype=bool)
+    return Moments(values, replicates, rounding, methods, lost)
 
 
 def spread_of_draws(drawn: list) -> Replicates:  # of arrays (words,)
@@ -167,8 +152,10 @@ def average(
     options: Options,
 ) -> Moments:
     "Average a method over draws, splits of the repeats, and blocks of rows."
-    splits = joint_splits(data.n_trials, step.draws, both=step.order_dependent)
     blocks, most, rng = [None], math.inf, options.rng if step.draws else None
+    splits, found = [None] * max(step.draws, 1), []
+    if max(data.n_trials.values()) > 1:
+        splits = joint_splits(data.n_trials, step.draws, both=step.order_dependent)
     if step.block_size:
         blocks = random_blocks(data.inputs, step.block_size, options.rng)
     randomized = step.order_dependent or step.members or step.pairs
@@ -177,7 +164,6 @@ def average(
         most = N_DEVIATION_ORDERS if step.order_dependent else N_DEVIATION_DRAWS
     drawn = dict(members=step.members, pairs=step.pairs)
     drawn["shuffled"] = step.order_dependent and step.draws > 0
-    tally = _Tally(data.axes, len(words))
     if options.bar is not None:
         options.bar.total += len(blocks) * len(splits)
     for rows in blocks:
@@ -185,16 +171,14 @@ def average(
         for k, split in enumerate(splits):
             view = draw_view(data, rng, rows=rows, split=split, **drawn)
             means = step.means(view, words, options.deviations and k < most)
-            tally.add(means, view, weight)
+            found.append((weight, view.units, means))
             if options.bar is not None:
                 options.bar.update(1)
-    return tally.moments(step, randomized)
+    return combine_views(found, data, step, randomized)
 
 # %% ../../nbs/inside_average.ipynb #42c96939
 def join_moments(parts: list, words: tuple) -> Moments:
     "Return the `Moments` of all words, in their order, from pairs (words, `Moments`)."
-    if len(parts) == 1:
-        return parts[0][1]
     number = len(words)
     values, rounding = np.full(number, np.nan), np.zeros(number)
     lost = np.zeros(number, dtype=bool)
@@ -225,19 +209,11 @@ LOST = 1e-3  # rounding that reaches this part of an estimate makes it worthless
 NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero, not lost
 
 
-def typical_square(matrix: NamedMatrix, center: bool) -> float:
-    "Return the median over rows of the mean square, which few entries cannot move."
-    x = np.nan_to_num(to_numpy(matrix.preview()[1]))
-    x = x - np.median(x, axis=1, keepdims=True) if center else x
-    return float(np.median((x**2).mean(axis=(0, 2))))
-
-
-def lost_to_rounding(moments: Moments, data: Data, words: tuple) -> np.ndarray:
-    "Return which words may have lost their digits to rounding, (words,)."
-    values = to_numpy(moments.values)
-    lost = moments.rounding > LOST * abs(values)  # not if it is NaN
-    if lost.any():
-        size = {name: typical_square(x, data.center) for name, x in data.matrices.items()}
-        typical = [math.prod(size[name] for name in word) for word in words]
-        lost &= moments.rounding > NEGLIGIBLE * np.array(typical)
-    return lost
+def typical_sizes(data: Data, words: tuple) -> np.ndarray:
+    "Return words of typical rows: medians of mean squares, which few entries cannot move."
+    sizes = {}
+    for name, matrix in data.matrices.items():
+        x = np.nan_to_num(to_numpy(matrix.preview()[1]))
+        x = x - np.median(x, axis=1, keepdims=True) if data.center else x
+        sizes[name] = float(np.median((x**2).mean(axis=(0, 2))))
+    return np.array([math.prod(sizes[name] for name in word) for word in words])

@@ -289,18 +289,6 @@ def _order_steps(steps, refs):
             freed[max(after)].append(number)
     return Plan(steps.steps, outputs, order, freed)
 
-# %% ../../nbs/inside_contraction.ipynb #87a5a296
-def _compute(operation, a, b=None, w=None):
-    "Carry out an operation; of a Gram matrix, `b` are the weights."
-    if operation == "matmul":
-        return (a if w is None else a * w) @ b
-    if operation == "gram":
-        return (a if b is None else a * b) @ a.T
-    if operation == "sum_columns":
-        return a.sum(1) if b is None else a @ b
-    product = a if b is None else a * b
-    return product if operation == "multiply" else product.sum()
-
 # %% ../../nbs/inside_contraction.ipynb #9e1d4b73
 def run_forward(
     plan: Plan,
@@ -318,8 +306,19 @@ def run_forward(
             index = {None: ..., 0: part, 1: (..., part)}[side]
             values[number] = given[label][index]
         else:
-            arrays = [values[k].T if turned else values[k] for k, turned in step.operands]
-            values[number] = _compute(step.operation, *arrays)
+            a, *other = (
+                values[k].T if turned else values[k] for k, turned in step.operands
+            )
+            if step.operation == "matmul":
+                b, *weights = other
+                values[number] = (a * weights[0] if weights else a) @ b
+            elif step.operation == "gram":
+                values[number] = (a * other[0] if other else a) @ a.T
+            elif step.operation == "sum_columns":
+                values[number] = a @ other[0] if other else a.sum(1)
+            else:
+                product = a * other[0] if other else a
+                values[number] = product if step.operation == "multiply" else product.sum()
         if not keep:
             for other in plan.freed[number]:
                 del values[other]

@@ -165,11 +165,7 @@ class Data:
         self.grouped = [kind for kind, x in axes if x.groups is not None]
         self.noisy = [name for name, x in matrices if x.noise is not None]  # known law
         self.in_memory = all(x.backend in ("numpy", "torch") for _, x in matrices)
-
-    @property
-    def missing(self):
-        "Return the number of missing entries by name."
-        return {name: matrix.n_missing for name, matrix in self.matrices.items()}
+        self.missing = {name: x.n_missing for name, x in matrices}  # number of entries
 
     def take(self, rows):
         "Return the data of some rows, by their numbers, in memory."
@@ -299,16 +295,6 @@ def _option_of(option, what, name, given, single):
     return option.get(name)
 
 
-def _recorded_groups(given):
-    "Return the groups of the inputs that were recorded; None: none were."
-    known = [x.groups for x in given.values() if isinstance(x, Recording)]
-    known = [labels for labels in known if labels is not None]
-    if any(not np.array_equal(known[0], labels) for labels in known[1:]):
-        problem = "the systems were recorded with different groups; pass groups"
-        raise ArgumentError("groups", problem)
-    return known[0] if known else None
-
-
 def _check_rows(matrices, shared):
     "Refuse systems with different rows, or different columns if these are shared."
     (first, one), *others = matrices.items()
@@ -333,7 +319,8 @@ def _open_matrix(phi, name, trials, space, column_groups=None, population=None, 
     if isinstance(phi, Recording):
         values = phi.values
         column_groups = phi.column_groups if column_groups is None else column_groups
-    check_axes(values, name, trials)
+    if getattr(values, "ndim", None) != 2:
+        check_axes(values, name, trials)
     array = open_trials(values, name)
     Q = array.shape[2]
     if column_groups is not None:
@@ -377,8 +364,13 @@ def open_data(
         matrices[name] = _open_matrix(phi, name, trials, space, **each)
     if len(given) > 1:
         _check_rows(matrices, shared)
-    if groups is None:
-        groups = _recorded_groups(given)
+    recorded = [x.groups for x in given.values() if isinstance(x, Recording)]
+    recorded = [labels for labels in recorded if labels is not None]
+    if groups is None and recorded:
+        groups = recorded[0]
+        if any(not np.array_equal(groups, labels) for labels in recorded[1:]):
+            problem = "the systems were recorded with different groups; pass groups"
+            raise ArgumentError("groups", problem)
     P = next(iter(matrices.values())).shape[1]
     if groups is not None:
         for phi in given.values():

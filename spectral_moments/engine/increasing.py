@@ -345,10 +345,11 @@ def _mean_sums(left, right, n_max, deviations, n_jobs):
 FEWEST_CYCLES = 1e-9  # a smaller share of all cycles is too few to count them in doubles
 
 
-def increasing_means(view, n_max, deviations=True, n_jobs=1):
-    "Return the `Means` over increasing cycles of orders 1..n_max, of one system."
-    (name,), n = view.factors, np.arange(1, n_max + 1)
-    factors, options = view.factors[name], (n_max, deviations, n_jobs)
+def increasing_means(view, words, deviations=True, n_jobs=1):
+    "Return the `Means` over increasing cycles of words of one system."
+    (name,), orders = view.factors, np.array([len(word) for word in words])
+    n_max, factors = int(orders.max()), view.factors[name]
+    n, options = np.arange(1, n_max + 1), (n_max, deviations, n_jobs)
     sums = _mean_sums(factors.left, factors.right, *options)
     P, Q = factors.right.shape  # a cycle of order n passes n of the rows and of the columns
     count = [np.ones(n_max), n[:, None] / np.full(P, P), n[:, None] / np.full(Q, Q)]
@@ -360,5 +361,6 @@ def increasing_means(view, n_max, deviations=True, n_jobs=1):
         if part is not None:
             rest = total[:, None] - share
             rest[~(rest > FEWEST_CYCLES * total[:, None])] = np.nan
-            changes[kind] = (sums[0][:, None] - part) / rest - values[:, None]
-    return Means(values, changes, np.zeros(n_max))
+            change = (sums[0][:, None] - part) / rest - values[:, None]
+            changes[kind] = change[orders - 1]
+    return Means(values[orders - 1], changes, np.zeros(len(orders)))

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'HIGHEST', 'LARGE', 'MANY_DRAWS', 'FEW_DRAWS', 'TALLEST', 'TALLEST_RATIO', 'exact_order', 'check_words',
-           'check_sizes', 'choose_step', 'moments_in_memory', 'replace_lost', 'add_sampled', 'run_plan']
+           'choose_step', 'moments_in_memory', 'add_sampled', 'run_plan']
 
 # %% ../../nbs/inside_methods.ipynb #92b2c98d
 import math
@@ -16,11 +16,11 @@ import numpy as np
 from ..checks import ArgumentError, available_cores
 from .all_cycles import word_means
 from .arrays import to_numpy
-from .average import Moments, Options, Step, average, join_moments
-from .average import lost_to_rounding, sample_rows, spread_to_all
+from .average import LOST, NEGLIGIBLE, Moments, Options, Step
+from .average import average, join_moments, sample_rows
+from .average import spread_to_all, typical_sizes
 from .data import Data
 from .pair_sums import has_pair_sums, pair_means
-from .views import Means
 
 # %% ../../nbs/inside_methods.ipynb #d096f911
 METHODS = ("auto", "all_cycles", "increasing")
@@ -37,8 +37,8 @@ def exact_order(data: Data) -> int:
     return 3 if grouped else HIGHEST
 
 # %% ../../nbs/inside_methods.ipynb #dcd9b394
-def check_words(data: Data, words: tuple, method: str) -> None:
-    "Refuse words that are no words of the systems, or that no method can estimate."
+def check_words(data: Data, words: tuple, method: str = "auto") -> None:
+    "Refuse words that no method can estimate, or for which the matrices are too small."
     known, single = ", ".join(data.names), len(data.names) == 1
     odd = [name for word in words for name in word if name not in data.names]
     if odd:
@@ -61,11 +61,6 @@ def check_words(data: Data, words: tuple, method: str) -> None:
         reason = f"order {n_max} is above {limit}, the highest order of all cycles here"
         remedy = "use a smaller n_max" if restricted else "use a smaller n_max, or 'auto'"
         raise ArgumentError("n_max" if single else "words", f"{reason}; {remedy}")
-
-
-def check_sizes(data: Data, words: tuple) -> None:
-    "Refuse words that these matrices are too small for."
-    single = len(data.names) == 1
     for word in words:
         rows = 2 * len(word) if data.center else len(word)
         for kind, need in {"inputs": rows, **Counter(data.spaces[x] for x in word)}.items():
@@ -84,16 +79,6 @@ LARGE, MANY_DRAWS, FEW_DRAWS = 10**5, 32, 10  # entries of a matrix; draws below
 TALLEST, TALLEST_RATIO = 4096, 8  # rows, and rows for each column, of one piece
 
 
-def _increasing_words(view, words, deviations, n_jobs):
-    "Return the `Means` over increasing cycles of words of one system."
-    from spectral_moments.engine.increasing import increasing_means  # loads numba
-
-    n, n_jobs = np.array([len(word) for word in words]), n_jobs or available_cores()
-    found = increasing_means(view, int(n.max()), deviations, n_jobs)
-    changes = {kind: x[n - 1] for kind, x in found.deviations.items()}
-    return Means(found.values[n - 1], changes, found.rounding[n - 1])
-
-
 def choose_step(data: Data, order: int, options: Options) -> Step:
     "Return the `Step` of words of an order."
     largest = max(math.prod(shape[1:]) for shape in data.shapes.values())
@@ -102,9 +87,11 @@ def choose_step(data: Data, order: int, options: Options) -> Step:
     tallest = max(TALLEST, TALLEST_RATIO * data.widest)
     tall = options.method == "auto" and data.inputs.size > tallest
     if options.method == "increasing" or order > HIGHEST:
+        from spectral_moments.engine.increasing import increasing_means  # loads numba
+
         draws = max(draws, 1) if members else draws  # the first members would not do
         label = f"{draws} permutations" if draws else "order given"
-        means = partial(_increasing_words, n_jobs=options.n_jobs)
+        means = partial(increasing_means, n_jobs=options.n_jobs or available_cores())
         return Step(means, f"increasing ({label})", True, members, data.center, draws)
     if tall and order <= 2 and has_pair_sums(data):
         return Step(pair_means, "all rows")
@@ -120,33 +107,31 @@ def choose_step(data: Data, order: int, options: Options) -> Step:
 
 # %% ../../nbs/inside_methods.ipynb #f2c3db93
 def moments_in_memory(data: Data, words: tuple, options: Options) -> Moments:
-    "Estimate words of data in memory: those of one step together."
-    plan = {}
+    "Estimate words; what all cycles lose to rounding, by increasing cycles or as NaN."
+    plan, parts = {}, []
     for word in words:
         step = choose_step(data, len(word), options)
         plan.setdefault(step[1:], (step, []))[1].append(word)
-    parts = []
     for step, some in plan.values():
         if step.means is pair_means:
             found = pair_means(data, some, deviations=options.deviations, bar=options.bar)
         else:
             found = average(data, step, tuple(some), options)
         parts.append((some, found))
-    return join_moments(parts, words)
-
-# %% ../../nbs/inside_methods.ipynb #f4887bdf
-def replace_lost(moments: Moments, data: Data, words: tuple, options: Options) -> Moments:
-    "Return the moments with increasing cycles, or NaN, in the place of words lost."
-    lost = lost_to_rounding(moments, data, words)
+    moments = join_moments(parts, words) if len(parts) > 1 else found
+    lost = moments.rounding > LOST * abs(to_numpy(moments.values))  # not if it is NaN
+    if lost.any():
+        lost &= moments.rounding > NEGLIGIBLE * typical_sizes(data, words)
+    if not lost.any():
+        return moments
     gone = tuple(word for word, x in zip(words, lost) if x)
     able = len(data.names) == 1 and not data.finite and not data.noisy
-    if gone and options.method == "auto" and able:
+    if options.method == "auto" and able:
         options = options._replace(method="increasing", n_permutations=None)
         parts = [(words, moments), (gone, moments_in_memory(data, gone, options))]
-        moments = join_moments(parts, words)
-    elif gone:
-        moments = moments._replace(values=np.where(lost, np.nan, to_numpy(moments.values)))
-    return moments._replace(lost=lost)
+        return join_moments(parts, words)._replace(lost=lost)
+    values = np.where(lost, np.nan, to_numpy(moments.values))
+    return moments._replace(values=values, lost=lost)
 
 # %% ../../nbs/inside_methods.ipynb #7053cfd7
 def add_sampled(
@@ -161,9 +146,9 @@ def add_sampled(
     rest = tuple(word for word in words if known is None or word not in known[0])
     if not rest:
         return known[1]
-    found = replace_lost(moments_in_memory(part, rest, options), part, rest, options)
-    sampled = rest, spread_to_all(found, rest, part, n_rows, n_units)
-    return join_moments([sampled] if known is None else [known, sampled], words)
+    found = moments_in_memory(part, rest, options)
+    found = spread_to_all(found, rest, part, n_rows, n_units)
+    return found if known is None else join_moments([known, (rest, found)], words)
 
 
 def run_plan(
@@ -174,9 +159,8 @@ def run_plan(
     "Estimate words by the methods that fit the data."
     options = Options(**options)
     check_words(data, words, options.method)
-    check_sizes(data, words)
     if data.in_memory:
-        return replace_lost(moments_in_memory(data, words, options), data, words, options)
+        return moments_in_memory(data, words, options)
     part, known = data.take(sample_rows(data.inputs, options.sample, options.rng)), None
     short = tuple(word for word in words if len(word) <= 2)
     adding = options.method == "auto" and has_pair_sums(data)

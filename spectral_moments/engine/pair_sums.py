@@ -322,8 +322,9 @@ def pair_means(
     sums = sum_blocks(reader, arrays, row_pieces(data), add_sums, bar and bar.update)
     missing = max(x.n_missing for x in sums)
     if missing:
-        for matrix in data.matrices.values():
+        for name, matrix in data.matrices.items():
             matrix.n_missing = max(matrix.n_missing, missing)
+            data.missing[name] = matrix.n_missing
         return None
     if not np.isfinite(sums[0].whole).all():
         raise infinite("phi")

@@ -35,7 +35,7 @@ class View(NamedTuple):
     spaces: dict  # name -> kind of its columns
     axes: dict  # kind -> `AxisInfo` of the rows or columns in the view
     center: bool  # whether the mean over the rows is still to be removed
-    units: dict  # kind -> list of arrays: the sampling unit of the data of each unit here
+    units: dict  # kind -> list: which units of the data the units of the view stand for
 
 
 class Means(NamedTuple):
@@ -80,12 +80,12 @@ def stack_rows(blocks, split):
     return halves[0] if len(halves) == 1 else np.concatenate(halves, axis=1)
 
 # %% ../../nbs/inside_views.ipynb #06136deb
-def _half_means(matrix, rows, columns, split):
+def _half_means(trials, split, missing):
     """Return the mean over each half of the repeats, (n, Q), 0 where an entry is missing in
     all, and where it is not: 1 or 0, (n, Q), or None if nothing is missing."""
-    trials, found = matrix.rows(rows)[:, :, columns], []
+    found = []
     for half in split or [range(len(trials))]:
-        if not matrix.n_missing:
+        if not missing:
             first, *others = (trials[t] for t in half)
             found.append((sum(others, first) / len(half) if others else first, None))
             continue
@@ -108,16 +108,21 @@ def make_factors(
     "Make the two factors of some rows and columns of a matrix."
     rows = slice(None) if rows is None else rows
     columns = slice(None) if columns is None else columns
-    found = _half_means(matrix, rows, columns, split)
+    trials, missing = matrix.rows(rows)[:, :, columns], matrix.n_missing > 0
     noise = matrix.noise and matrix.noise.take(rows, columns)
+    if len(trials) == 1 and partners is None and not missing:
+        one = trials[0]
+        return Factors(one, one, noise=noise)
+    found = _half_means(trials, split, missing)
     if partners is not None:  # differences: mean zero, and the covariance of one row
-        noise, pairs = None, zip(found, _half_means(matrix, partners, columns, split))
+        others = matrix.rows(partners)[:, :, columns]
+        noise, pairs = None, zip(found, _half_means(others, split, missing))
         found = [
             ((x - y) * math.sqrt(0.5), None if known is None else known * both)
             for (x, known), (y, both) in pairs
         ]
     (right, right_count), (left, left_count) = found[0], found[-1]
-    if right_count is not None:  # missing entries are 0
+    if missing:  # such entries are 0
         single, right = left is right, right * right_count
         left = right if single else left * left_count
     measured = partners is None and (split is None or max(map(len, split)) == 1)
@@ -125,10 +130,11 @@ def make_factors(
 
 # %% ../../nbs/inside_views.ipynb #572b2aa2
 def _draw(axis, rng, numbers, members, shuffled):
-    "Return the numbers of rows or columns that are drawn; None: all, in their order."
-    if numbers is None and (members and axis.groups is not None or shuffled):
+    "Return the numbers of the rows or columns that are drawn; None: all, in their order."
+    members = members and axis.groups is not None
+    if numbers is None and (members or shuffled):
         numbers = np.arange(axis.size)
-    if members and axis.groups is not None:
+    if members:
         numbers = rng.permutation(numbers)
         numbers = numbers[np.unique(axis.groups[numbers], return_index=True)[1]]
     return rng.permutation(numbers) if shuffled else numbers
@@ -137,9 +143,7 @@ def _draw(axis, rng, numbers, members, shuffled):
 def _units(axis, numbers, single):
     "Return the sampling units of the data that the units of a view stand for."
     if axis.groups is None:
-        return np.arange(axis.size) if numbers is None else numbers
-    if numbers is None:
-        return np.arange(axis.count)
+        return numbers
     return axis.groups[numbers] if single else np.unique(axis.groups[numbers])
 
 # %% ../../nbs/inside_views.ipynb #6af0879e
@@ -154,24 +158,30 @@ def draw_view(
     split=None,  # dict: number of repeats -> (right half, left half)
 ) -> View:
     "Draw one view of all systems, which have the same rows."
-    mixed = shuffled or (pairs and rng is not None)
-    rows, partners = _draw(data.inputs, rng, rows, members, mixed), None
+    single = members or pairs or shuffled  # each row is a sampling unit
+    partners, factors, columns = None, {}, {}
+    if single:
+        rows = _draw(
+            data.inputs, rng, rows, members, shuffled or (pairs and rng is not None)
+        )
     if pairs:
         rows = np.arange(data.inputs.size) if rows is None else rows
         half = len(rows) // 2 * 2
         rows, partners = rows[:half:2], rows[1:half:2]
-    single = members or pairs or shuffled  # each row is a sampling unit
-    axis = data.inputs if rows is None else data.inputs.take(rows)
+    units, axis = {"inputs": [slice(None)]}, data.inputs
+    if rows is not None:
+        shown = [rows] if partners is None else [rows, partners]
+        units["inputs"] = [_units(axis, x, single) for x in shown]
+        axis = axis.take(rows)
     axes = {"inputs": replace(axis, groups=None) if single else axis}
-    shown = [rows] if partners is None else [rows, partners]
-    units = {"inputs": [_units(data.inputs, x, single) for x in shown]}
-    factors, columns = {}, {}
     for name, matrix in data.matrices.items():
         space, axis = matrix.space, matrix.features
         if space not in columns:
-            columns[space] = _draw(axis, rng, None, members, shuffled)
-            units[space] = [_units(axis, columns[space], members or shuffled)]
+            columns[space], units[space] = None, [slice(None)]
+            if members or shuffled:
+                columns[space] = _draw(axis, rng, None, members, shuffled)
             if columns[space] is not None:
+                units[space] = [_units(axis, columns[space], True)]
                 axis = replace(axis, size=len(columns[space]), groups=None)
             axes[space] = axis
         half = split and split[matrix.shape[0]]
