@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['power_sums', 'Process', 'Linear', 'PowerLaw', 'Discrete', 'fourier_features', 'check_covariance', 'RBF', 'ReLU',
-           'ProcessPair', 'LinearPair', 'RBFPair']
+           'LinearPair']
 
 # %% ../nbs/inside_processes.ipynb #36s00003
 import itertools
@@ -38,7 +38,11 @@ def _describe(process):
 
 # %% ../nbs/inside_processes.ipynb #36s00006
 class Process:
-    "Draw measurement matrices of an operator with known moments."
+    """Draw measurement matrices of an operator with known moments.
+
+    A process defines `_draw(P, Q, rng)`, a matrix (P, Q), and `_spectrum(count)`, all
+    eigenvalues in decreasing order, or at least so many.
+    """
 
     __repr__ = _describe
 
@@ -64,14 +68,6 @@ class Process:
 
     def _moments(self, n_max):
         return power_sums(self._spectrum(None), n_max)
-
-    def _draw(self, P, Q, rng):
-        "Return a matrix of shape (P, Q)."
-        raise NotImplementedError
-
-    def _spectrum(self, count):
-        "Return all eigenvalues in decreasing order, or at least the first `count`."
-        raise NotImplementedError
 
 # %% ../nbs/inside_processes.ipynb #36s00008
 class _Bilinear(Process):
@@ -254,17 +250,14 @@ class RBF(Process):
         t_x, t_y = (np.sqrt(self.eta) * self._standardise(z) for z in (x, y))
         return np.exp(-cdist(t_x, t_y, "sqeuclidean") / 2)
 
-    def multi_indices(self, count: int) -> np.ndarray:  # how many -> shape (count, d)
-        "Return degrees of the eigenfunctions along the rows of `axes`, as eigenvalues go."
-        return rbf_spectrum.multi_indices(self.eta, check_count(count, "count"))
-
     def eigenfunctions(
         self,
         x: ArrayLike,  # inputs (N, d)
         count: int,  # how many, in the order of `eigenvalues`
     ) -> np.ndarray:  # (N, count)
         "Return eigenfunctions, orthonormal under the distribution of the inputs."
-        t, u = self._standardise(x), self.multi_indices(count)
+        t, count = self._standardise(x), check_count(count, "count")
+        u = rbf_spectrum.multi_indices(self.eta, count)  # degrees, as eigenvalues go
         values = np.ones((len(t), len(u)))
         for i, q in enumerate(np.sqrt(1 + 4 * self.eta)):
             functions = rbf_spectrum.hermite_functions(t[:, i], u[:, i].max(), q)
@@ -313,28 +306,7 @@ class ReLU(Process):
         return m * self.scale**n
 
 # %% ../nbs/inside_processes.ipynb #36s00018
-class ProcessPair:
-    "Draw two systems on the same inputs, with known traces of words."
-
-    __repr__ = _describe
-
-    def sample(self, P: int, Q1: int, Q2: int, random_state=None) -> tuple:
-        "Draw P inputs and the features of both systems: matrices (P, Q1) and (P, Q2)."
-        rng = check_random_state(random_state)
-        x = rng.standard_normal((check_count(P, "P"), self.inputs))
-        first = self._features(x, "a", check_count(Q1, "Q1"), rng)
-        return first, self._features(x, "b", check_count(Q2, "Q2"), rng)
-
-    def moment(self, word: Iterable[str]) -> float:  # letters a and b
-        "Return the trace of a word in the two operators, centred."
-        return float(self._moment(word))
-
-    def alignment(self) -> float:
-        "Return the alignment of the two operators."
-        return self.moment("ab") / math.sqrt(self.moment("aa") * self.moment("bb"))
-
-# %% ../nbs/inside_processes.ipynb #36s00019
-class LinearPair(ProcessPair):
+class LinearPair:
     """Draw two linear systems on one latent input, at an angle to each other.
 
     >>> round(sm.processes.LinearPair(10, np.pi / 3).alignment(), 6)
@@ -353,34 +325,26 @@ class LinearPair(ProcessPair):
         scales = np.diag(np.arange(1.0, self.dim + 1) ** (-exponent / 2))
         turned = np.vstack([math.cos(angle) * scales, math.sin(angle) * scales])
         self.maps = {"a": np.vstack([scales, 0 * scales]), "b": turned}
-        self.inputs = 2 * self.dim
 
-    def _features(self, x, letter, Q, rng):
-        return x @ self.maps[letter] @ rng.standard_normal((self.dim, Q)) + self.mean
+    __repr__ = _describe
 
-    def _moment(self, word):
-        product = np.eye(self.inputs)
+    def sample(self, P: int, Q1: int, Q2: int, random_state=None) -> tuple:
+        "Draw P inputs and the features of both systems: matrices (P, Q1) and (P, Q2)."
+        rng, sizes = check_random_state(random_state), {"Q1": Q1, "Q2": Q2}
+        latent = rng.standard_normal((check_count(P, "P"), 2 * self.dim))
+        systems = []
+        for map_, (name, Q) in zip(self.maps.values(), sizes.items()):
+            weights = rng.standard_normal((self.dim, check_count(Q, name)))
+            systems.append(latent @ map_ @ weights + self.mean)
+        return tuple(systems)
+
+    def moment(self, word: Iterable[str]) -> float:  # letters a and b
+        "Return the trace of a word in the two operators, centred."
+        product = np.eye(2 * self.dim)
         for letter in word:
             product = product @ self.maps[letter] @ self.maps[letter].T
-        return np.trace(product)
+        return float(np.trace(product))
 
-# %% ../nbs/inside_processes.ipynb #36s00020
-class RBFPair(ProcessPair):
-    "Draw random Fourier features of two widths on standard normal inputs."
-
-    def __init__(self, dim: int, kernel_covs: tuple[float, float]):
-        self.dim, self.kernel_covs = check_count(dim, "dim"), tuple(map(float, kernel_covs))
-        self.inputs = self.dim
-
-    def _features(self, x, letter, Q, rng):
-        width = math.sqrt(self.kernel_covs["ab".index(letter)])
-        w = rng.standard_normal((Q, self.dim)) / width
-        return fourier_features(x, w, rng.uniform(0, 2 * np.pi, Q))
-
-    def _moment(self, word):
-        s, t = (self.kernel_covs["ab".index(letter)] for letter in word)
-        product = 1 + 2 / s + 2 / t  # of both kernels at one pair of inputs
-        means = (1 + 1 / s) * (1 + 1 / t) * (1 + 1 / (s + 1) + 1 / (t + 1))  # of rows
-        independent = (1 + 2 / s) * (1 + 2 / t)
-        power = -self.dim / 2
-        return product**power - 2 * means**power + independent**power
+    def alignment(self) -> float:
+        "Return the alignment of the two operators."
+        return self.moment("ab") / math.sqrt(self.moment("aa") * self.moment("bb"))

@@ -23,7 +23,6 @@ RENAMED = {  # 0.3 -> 1.0; these still work, with a DeprecationWarning
     "Discrete": "processes.Discrete",
     "ReLU": "processes.ReLU",
     "LinearPair": "processes.LinearPair",
-    "RBFPair": "processes.RBFPair",
     "Comparison": "results.Comparison",
     "LawFit": "spectrum.power_laws.DecayFit",
 }
@@ -31,6 +30,7 @@ REMOVED = {  # 0.3 -> what to do instead
     "sketched": "sm.estimate takes random blocks of rows where a matrix is large",
     "compare_estimators EstimatorTable": "see studies/comparison.py in the repository",
     "from_xarray from_anndata": "pass array.to_numpy() and groups=, as in the recipes",
+    "RBFPair": "see studies/alignment.py in the repository",
     "shards": "use sm.load, which takes a list of files",
     "shape_bounds ShapeBounds": "use sm.alignment, or est.derive for a function of moments",
     "cross_moments": "use sm.alignment, or sm.estimation.estimate_words for single words",

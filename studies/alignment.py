@@ -31,10 +31,39 @@ from common import Part, main
 from recordings import ANIMALS, halves, load
 
 import spectral_moments as sm
-from spectral_moments.processes import LinearPair, RBFPair
+from spectral_moments.processes import LinearPair, fourier_features
 from spectral_moments.similarity import alignment_from_kernels
 
 # --- errors -------------------------------------------------------------------------------
+
+
+class RBFPair:
+    "Random Fourier features of two widths on standard normal inputs."
+
+    def __init__(self, dim, kernel_covs):
+        self.dim, self.kernel_covs = dim, kernel_covs
+
+    def sample(self, P, Q1, Q2, random_state=None):
+        "Matrices (P, Q1) and (P, Q2)."
+        rng, systems = np.random.default_rng(random_state), []
+        x = rng.standard_normal((P, self.dim))
+        for Q, covariance in zip((Q1, Q2), self.kernel_covs):
+            w = rng.standard_normal((Q, self.dim)) / math.sqrt(covariance)
+            systems.append(fourier_features(x, w, rng.uniform(0, 2 * np.pi, Q)))
+        return systems
+
+    def trace(self, s, t):
+        "Trace of two centred operators, by the covariances of their kernels."
+        product = 1 + 2 / s + 2 / t  # of both kernels at one pair of inputs
+        means = (1 + 1 / s) * (1 + 1 / t) * (1 + 1 / (s + 1) + 1 / (t + 1))  # of rows
+        independent, power = (1 + 2 / s) * (1 + 2 / t), -self.dim / 2
+        return product**power - 2 * means**power + independent**power
+
+    def alignment(self):
+        "The alignment of the two operators."
+        s, t = self.kernel_covs
+        return self.trace(s, t) / math.sqrt(self.trace(s, s) * self.trace(t, t))
+
 
 PAIRS = {
     "two linear systems": LinearPair(10, math.pi / 6),
