@@ -273,14 +273,15 @@ def draw_moments(axes, table):
     axes[1, 0].plot(range(2, 8), select(root, method="naive").truth, **line("truth"))
     norm = RBF(**PAPER).operator_norm
     axes[1, 0].axhline(norm, color="k", linestyle=":")
-    axes[1, 0].text(2, 0.9 * norm, "operator norm", va="top", fontsize=8)
+    axes[1, 0].text(2, 0.9 * norm, "operator norm", va="top")
     axes[1, 1].axhline(1e-5, color="k", linestyle=":")
     axes[0, 0].set_yscale("symlog", linthresh=1)
-    axes[0, 0].set(ylabel=r"$\hat m(n) \,/\, m(n)$")
+    axes[0, 0].set(ylabel=r"$\hat m(n) \,/\, m(n)$", xlabel="order $n$")
     axes[0, 1].set(ylabel=r"mean squared error $/\, m(n)^2$", yscale="log")
+    axes[0, 1].set_xlabel("order $n$")
     axes[1, 0].set(ylabel=r"$\hat m(n)^{1/n}$", xlabel="order $n$")
     axes[1, 1].set(ylabel="mean squared error", xlabel="order $n$", yscale="log")
-    axes[0, 1].legend(fontsize=8, ncols=2, loc="upper left")
+    axes[0, 1].legend(ncols=2, loc="upper left")
     axes[0, 1].set_ylim(top=axes[0, 1].get_ylim()[1] * 1e3)
     name_panels(axes, ("moments", "their error", "roots", "their error"))
 
@@ -305,10 +306,11 @@ def draw_sizes(axes, features, inputs):
             ax.set_yscale("symlog", linthresh=1)
             ax.set_xticks(sizes := np.unique(rows[side]), map(str, sizes))
             ax.minorticks_off()
-        ax.set_xlabel(label)
+            ax.set_xlabel(label)
     for row, n in zip(axes, (2, 4)):
-        row[0].set_ylabel(rf"$\hat m({n}) \,/\, m({n})$")
-    axes[1, 1].legend(fontsize=7, ncols=2, loc="lower right")
+        for ax in row:
+            ax.set_ylabel(rf"$\hat m({n}) \,/\, m({n})$")
+    axes[1, 1].legend(ncols=2, loc="lower right")
     titles = [f"$n = {n}$, more {what}" for n in (2, 4) for what in ("features", "inputs")]
     name_panels(axes, titles)
 
