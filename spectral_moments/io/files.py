@@ -26,15 +26,6 @@ OTHERS = {  # endings that are not read here: the line to write
 }
 
 
-def _check_names(key, index):
-    "Refuse what names no array, or no columns."
-    if not isinstance(key, (str, type(None))):
-        raise ArgumentError("key", "key must be the name of an array or of a column")
-    names = index if isinstance(index, (list, tuple)) else [index]
-    if not all(isinstance(name, (str, bool, type(None))) for name in names):
-        raise ArgumentError("index", "index must be True, False, or names of columns")
-
-
 def load(
     path: str | os.PathLike | Sequence,  # file, or list of files: parts of the rows
     key: str | None = None,  # name of the array in a file of several, or of a column
@@ -48,7 +39,6 @@ def load(
     >>> phi = sm.load("session.mat", "rates")  # doctest: +SKIP
     >>> phi, movie = sm.load("a.csv", index="movie"), sm.load("a.csv", "movie")  # doctest: +SKIP
     """
-    _check_names(key, index)
     if isinstance(path, (list, tuple)):
         return _join([load(part, key, header=header, index=index) for part in path])
     with _naming(path):
@@ -165,7 +155,7 @@ def _pick(arrays, key):
         names = [name for name in names if len(arrays[name].shape) in (2, 3)]
     if key is None and len(names) == 1:
         key = names[0]
-    if key in arrays:
+    if key in list(arrays):
         return arrays[key]
     problem = "pass key= with one of" if key is None else f"has no {key!r}, only"
     raise ArgumentError("key", f"{problem} {', '.join(map(str, arrays)) or 'nothing'}")
@@ -182,8 +172,9 @@ def _table_batches(path, rows, key, header, index):
         else:
             if empty and index is None:
                 _refuse_index(frame)
-            left_out = [index] if isinstance(index, str) else index or []
-            left_out = [frame.columns[0]] if index is True else left_out
+            left_out = index if isinstance(index, (list, tuple)) else [index]
+            if index is None or isinstance(index, bool):
+                left_out = frame.columns[:1] if index else []
             frame = frame.drop(columns=[_pick(frame, name).name for name in left_out])
             odd = [name for name in frame if frame[name].dtype.kind not in "buif"]
             if odd:
