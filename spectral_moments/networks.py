@@ -99,8 +99,8 @@ class Sample:
         elif sum(len(block["keys"]) for block in self.blocks) > 2 * self.size:
             self.cut()
         chosen = np.flatnonzero(keys < self.limit)  # infinite: nothing but padding
-        groups = np.full(len(keys), None) if groups is None else groups
-        block = dict(keys=keys[chosen], groups=groups[chosen], rows={})
+        groups = np.full(len(chosen), None) if groups is None else groups[chosen]
+        block = dict(keys=keys[chosen], groups=groups, rows={})
         self.blocks += [block] if len(chosen) else []
         self.n_passed += len(keys)
         return chosen, block["rows"]
@@ -159,14 +159,9 @@ def find_layer(model, layer):
 
 # %% ../nbs/inside_networks.ipynb #n20c00020
 class Hooks:
-    "Call `take(name, module, output)` for outputs of layers whenever a model is called."
+    "Call `take(name, module, output)` for layers {name: module} when a model is called."
 
-    def __init__(
-        self,
-        model: nn.Module,  # the module that is called
-        layers: dict,  # name -> module
-        take: Callable,  # (name, module, output), called for each output
-    ):
+    def __init__(self, model: nn.Module, layers: dict, take: Callable):
         self.model, self.layers, self.take = model, layers, take
         self.handles, self.calls, self.paused = [], None, False
 
@@ -348,9 +343,8 @@ class Watch(Hooks):
             self.training = training
         found = list_tensors(output)
         if not found or found[0].is_complex() or found[0].ndim < 2:
-            raise ArgumentError(
-                "layers", f"{name}: no real numbers (inputs, ..., features)"
-            )
+            text = f"{name}: no real numbers (inputs, ..., features)"
+            raise ArgumentError("layers", text)
         x = by_position(self, module, found[0].detach())
         if self.drawn is None:
             self.drawn = draw_inputs(self, name, len(x))
@@ -359,9 +353,8 @@ class Watch(Hooks):
         if len(x) != count or self.shapes.setdefault(name, shape) != shape:
             text = f"{name}: shape {tuple(x.shape)} after another one; watch it by itself"
             raise ArgumentError("layers", text)
-        x = one_row_each(
-            x.index_select(0, chosen.to(x.device)), self.positions, mask, places
-        )
+        x = x.index_select(0, chosen.to(x.device))
+        x = one_row_each(x, self.positions, mask, places)
         if x.shape[1] > self.units:
             x = x.index_select(1, torch.as_tensor(self._columns(name), device=x.device))
         rows[name] = x
@@ -466,13 +459,9 @@ def inverse_dimension(
 ) -> torch.Tensor:  # a number with its gradient; 0 for a layer that is constant
     "Estimate one over the dimension, m(2) / m(1)^2, as a loss: the dimension has a pole."
     if not torch.is_tensor(phi) or phi.ndim != 2 or not phi.is_floating_point():
-        tokens = (
-            "phi[mask] with groups=torch.arange(len(mask)).repeat_interleave(mask.sum(1))"
-        )
-        text = (
-            f"phi must be a tensor (inputs, features); for tokens phi.mean(1), or {tokens}"
-        )
-        raise ArgumentError("phi", text)
+        tokens = "torch.arange(len(mask)).repeat_interleave(mask.sum(1))"
+        text = f"for tokens pass phi.mean(1), or phi[mask] with groups={tokens}"
+        raise ArgumentError("phi", f"phi must be a tensor (inputs, features); {text}")
     options = dict(center=center, population=population, groups=groups)
     data, least = open_data({"phi": phi}, **options), 4 if center else 2
     matrix = data.matrices["phi"]
