@@ -66,17 +66,6 @@ def test_sums_of_all_rows_and_errors_of_a_sample(case):
         assert est.settings["groups"] == {"inputs": 160}
 
 
-@pytest.mark.parametrize("case", CASES)
-def test_few_rows_are_estimated_as_they_are(case):
-    data, groups, options = CASES[case]
-    est = fed(data, [10, 0, 290, 100], groups, n_max=3, **options).estimate()
-    known = {k: x for k, x in options.items() if k != "origin"}
-    whole = estimate(data, 3, groups=groups, trials=data.ndim == 3 or None, **known)
-    np.testing.assert_allclose(est.values, whole.values, rtol=1e-10)
-    np.testing.assert_allclose(est.stderr, whole.stderr, rtol=1e-9)
-    assert est.settings["sampled"] is None
-
-
 @settings(max_examples=25, deadline=None, derandomize=True)
 @given(cuts=st.lists(st.integers(0, 400), max_size=4), turn=st.booleans())
 def test_merged_in_any_order(cuts, turn):
