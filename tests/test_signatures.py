@@ -19,7 +19,8 @@ def functions():
             yield name, value
         elif inspect.isclass(value):
             ours = [x for x in value.__mro__ if x.__module__.startswith("spectral_moments")]
-            for key, member in [item for base in ours for item in vars(base).items()]:
+            members = {key: x for base in reversed(ours) for key, x in vars(base).items()}
+            for key, member in members.items():
                 member = getattr(member, "__func__", member)
                 if inspect.isfunction(member) and (key == "__init__" or key[0] != "_"):
                     yield f"{name}.{key}", member

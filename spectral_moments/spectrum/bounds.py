@@ -83,33 +83,25 @@ def moment_grid(n_grid: int, least: float = 1e-3) -> np.ndarray:
     s = np.unique(np.concatenate(both))
     return s[np.append(True, np.diff(s) > 1e-6 * s[1:])]
 
-
-def _solve_program(cost, **constraints):
-    "Solve a linear program over non-negative unknowns; None if it is infeasible."
+# %% ../../nbs/inside_bounds.ipynb #boin00012
+def _largest(objective, powers, low, high) -> float:
+    "Return the largest `objective @ nu` with low <= powers @ nu <= high and nu >= 0."
     from scipy.optimize import linprog  # here: it takes half a second to load
 
-    for tolerance in (1e-10, 1e-8, 1e-7):  # the solver's own is 1e-7
-        options = {f"{x}_feasibility_tolerance": tolerance for x in ("primal", "dual")}
-        result = linprog(cost, method="highs", options=options, **constraints)
-        if result.status == 0:
-            return result.x
-    if result.status == 2:
-        return None
-    problem = f"the linear program was not solved: {result.message}; use fewer orders"
-    raise RuntimeError(problem)
-
-# %% ../../nbs/inside_bounds.ipynb #boin00012
-def _extremes(objective, powers, low, high) -> np.ndarray:
-    "Return the least and largest `objective @ nu`, low <= powers @ nu <= high, nu >= 0."
     unit = np.maximum(high, np.finfo(float).tiny)  # every order on its own scale
     A, size = powers / unit[:, None], abs(objective).max() or 1.0
     limits = dict(A_ub=np.vstack([A, -A]), b_ub=np.append(high / unit, -low / unit))
-    ends = [_solve_program(sign * objective / size, **limits) for sign in (1, -1)]
-    if ends[0] is None or ends[1] is None:
+    for tolerance in (1e-10, 1e-8, 1e-7):  # the solver's own is 1e-7
+        options = {f"{x}_feasibility_tolerance": tolerance for x in ("primal", "dual")}
+        result = linprog(-objective / size, method="highs", options=options, **limits)
+        if result.status == 0:
+            return float(objective @ result.x)
+    if result.status == 2:  # infeasible
         problem = "no spectrum has moments within these intervals; use fewer orders, raise "
         problem += "the level, or take sm.feasible(est).moments"
         raise ArgumentError("moments", problem)
-    return np.array([objective @ nu for nu in ends])
+    problem = f"the linear program was not solved: {result.message}; use fewer orders"
+    raise RuntimeError(problem)
 
 # %% ../../nbs/inside_bounds.ipynb #boin00014
 def _open_program(moments, level, s):
@@ -147,11 +139,11 @@ def function_bounds(
     g = np.append(limit, per_trace(s[1:]))
     if np.isinf(limit):  # no mass at zero
         s, g, powers = s[1:], g[1:], powers[:, 1:]
-    least, most = _extremes(g, powers, low, high)
+    least, most = -_largest(-g, powers, low, high), _largest(g, powers, low, high)
     chord = (g[1:] + g[:-1]) / 2
     bend = per_trace((s[1:] + s[:-1]) / 2) - chord  # between the points of the grid
     slack = high[0] * np.maximum([-bend.min(), bend.max()], 0)
-    if abs(np.sign(g).sum()) == len(g):  # of one sign: relative, if that is less
+    if (g > 0).all() or (g < 0).all():  # relative, if that is less
         share = np.maximum([-(bend / abs(chord)).min(), (bend / abs(chord)).max()], 0)
         slack = np.minimum(slack, share * np.abs([least, most]))
     least, most = least - slack[0], most + slack[1]
@@ -175,8 +167,8 @@ def eigenvalue_bounds(
     low, high = np.zeros(count), np.full(count, upper)
     number = 1 / np.maximum(s, s[1])  # of eigenvalues per trace
     for j in np.unique(np.linspace(1, len(s) - 2, N_THRESHOLDS).astype(int)):
-        most = _extremes(np.where(s >= s[j], number, 0.0), *program)[1]
-        fewest = _extremes(np.where(s > s[j], number, 0.0), *program)[0]
+        most = _largest(np.where(s >= s[j], number, 0.0), *program)
+        fewest = -_largest(np.where(s > s[j], -number, 0.0), *program)
         growth = 1 + (np.diff(s[j:]) ** 2 / (4 * s[j:-1] * s[j + 1 :])).max()
         low[: int(np.ceil(fewest / growth - 1e-6))] = upper * s[j]
         beyond = int(np.floor(most + 1e-6))  # no eigenvalue of a higher rank reaches s[j]

@@ -14,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import ArgumentError, check_count, check_options
-from ..checks import check_random_state
 from ..engine.data import Recording
 from ..estimation import estimate
 from ..results import Estimate, Quantity, ResultTable, from_moments
@@ -147,11 +146,7 @@ FACTOR = 3.0  # largest factor by which an error may follow the fit
 N_GRID = 150  # points of each of the two grids
 
 
-def feasible(
-    est: Estimate,  # moments with errors
-    *,
-    random_state: int | np.random.Generator | None = 0,  # for the copies
-) -> Spectrum:
+def feasible(est: Estimate) -> Spectrum:  # moments with errors
     "Find the moments nearest to an estimate that some spectrum has: print(feasible(est))."
     m, C = moments_and_covariance(est)
     stderr, n = np.sqrt(C.diagonal()), np.arange(1, len(m) + 1)
@@ -163,7 +158,7 @@ def feasible(
     first = generators @ nearest_point(m / stderr, generators / stderr[:, None], root)
     ratio = first / np.maximum(m, first / FACTOR + np.finfo(float).tiny)
     error = stderr * ratio.clip(1 / FACTOR, FACTOR)  # relative errors stay as they are
-    noise = check_random_state(random_state).standard_normal((COPIES // 2, len(m)))
+    noise = np.random.default_rng(0).standard_normal((COPIES // 2, len(m)))
     copies = m / error + SMOOTHING * np.concatenate([noise, -noise]) @ root.T
     nu = np.mean([nearest_point(y, generators / error[:, None], root) for y in copies], 0)
     entropic = maximum_entropy(generators @ nu, error, generators, root, s)

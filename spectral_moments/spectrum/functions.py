@@ -21,7 +21,7 @@ from numpy.typing import ArrayLike
 from ..checks import ArgumentError, check_positive
 from ..engine.arrays import svd, to_numpy
 from ..engine.data import Recording, open_data
-from ..errors import SCALES, Replicates, jackknife, normal_replicates
+from ..errors import SCALES, Replicates, jackknife
 from ..estimation import estimate
 from ..results import Quantity
 
@@ -77,7 +77,7 @@ def sample_curve(s: Scatter, log_kappa: np.ndarray) -> tuple[np.ndarray, dict]:
     """Return dimensions of the operator at K ridges, then the trace, (K + 1,); and by kind
     the deviations without each unit, (K + 1, units)."""
     units = math.prod(n for n, _ in s.sizes.values())
-    most = log_kappa + sum(math.log(n) for n, _ in s.sizes.values())  # if d were zero
+    most = log_kappa + math.log(units)  # if d were zero
     least = np.minimum(np.log(s.values[-1]), most) - 12
     t = _root(lambda t: s.log_kappa(t, s.dimension(t)) - log_kappa, least, most)
     up, down = (s.log_kappa(x, s.dimension(x)) for x in (t + 1e-4, t - 1e-4))
@@ -119,7 +119,7 @@ class Curve(NamedTuple):
     nodes: np.ndarray  # logarithms of the ridges, at even distances, (K,)
     values: np.ndarray  # dimensions there, bias removed, then the trace, (K + 1,)
     bias: np.ndarray  # what was removed
-    replicates: dict  # kind -> `Replicates` of the values
+    deviations: dict  # kind -> those of the values, about their mean, (K + 1, units)
     sample: np.ndarray  # eigenvalues of the sample
 
 
@@ -142,16 +142,19 @@ def operator_curve(trials: np.ndarray, center: bool, population=math.inf) -> Cur
     low = max([top + math.log(LOWEST), *(_lowest_ridge(s) for _, s in terms)])
     nodes = np.linspace(low, max(low, top) + math.log(HIGHEST), NODES)
     curves = [(weight, *sample_curve(s, nodes)) for weight, s in terms]
-    values = sum(weight * x for weight, x, _ in curves)
-    shifts = {kind: sum(w * x[kind] for w, _, x in curves) for kind in first.sizes}
-    bias = sum((x.shape[1] - 1) * x.mean(axis=1) for x in shifts.values())
+    values, deviations = sum(weight * x for weight, x, _ in curves), {}
+    bias = np.zeros(NODES + 1)
+    for kind in first.sizes:
+        shift = sum(weight * x[kind] for weight, _, x in curves)
+        mean = shift.mean(axis=1, keepdims=True)
+        bias += (shift.shape[1] - 1) * mean[:, 0]
+        deviations[kind] = shift - mean
     bias[-1] = 0.0  # the trace has none
     d = values[:-1]
     bad = (abs(bias[:-1]) > MAX_CORRECTION * d) | (d <= 0) | (np.gradient(d) >= 0)
     start = min(np.flatnonzero(bad).max(initial=-1) + 1, NODES - 8)
-    about = {kind: (x - x.mean(axis=1)[:, None])[start:] for kind, x in shifts.items()}
-    replicates = {kind: Replicates(x) for kind, x in about.items()}
-    return Curve(nodes[start:], (values - bias)[start:], bias[start:], replicates, sample)
+    deviations = {kind: x[start:] for kind, x in deviations.items()}
+    return Curve(nodes[start:], (values - bias)[start:], bias[start:], deviations, sample)
 
 # %% ../../nbs/inside_functions.ipynb #fuin00019
 SPAN, TAIL = 2.0, 40.0  # e-folds: over which a slope is taken, and below the resolution
@@ -208,17 +211,12 @@ ENTROPIES = {
 
 def find_target(f, unit: float, exponent: int = 0) -> tuple[str, list, Callable]:
     """Return name, functions that are summed over eigenvalues, up to `unit` and divided by
-    4**exponent, and what is made of the trace and the sums."""
+    4**exponent, and what is made of the sums."""
     if isinstance(f, str) and f in ENTROPIES:
         name, part = ENTROPIES[f]
         share = lambda s: part(s / unit)
         entropy = lambda s: share(s) * np.log(share(s))
-
-        def combine(trace, *sums):
-            total, x = (trace / unit, *sums)[-2:]
-            return total * np.exp(-x / total)
-
-        return name, [share, entropy] if f == "rankme" else [entropy], combine
+        return name, [share, entropy], lambda total, x: total * np.exp(-x / total)
     if isinstance(f, tuple) and len(f) == 2 and f[0] == "ridge":
         ridge = check_positive(f[1], "f", "the ridge, added to the eigenvalues")
         name, own = f"dimension at ridge {ridge:.4g}", lambda s: s / (s + ridge)
@@ -228,18 +226,15 @@ def find_target(f, unit: float, exponent: int = 0) -> tuple[str, list, Callable]
         choices = f"{', '.join(map(repr, ENTROPIES))}, ('ridge', number), or a function"
         raise ArgumentError("f", f"f = {f!r} is not one of {choices} of eigenvalues")
     summand = lambda s: np.asarray(own(np.ldexp(s, 2 * exponent)), dtype=float)
-    try:
-        with np.errstate(all="ignore"):
-            least, *more = abs(summand(unit * np.array([1e-60, 0.1, 1.0])))
-    except (TypeError, ValueError) as error:
-        problem = "f must take an array of eigenvalues to an array of the same shape"
-        raise ArgumentError("f", f"{problem}: {error}") from error
-    if not (0 < max(more) < np.inf and least <= 1e-3 * max(more)):
+    with np.errstate(all="ignore"):
+        tried = abs(summand(unit * np.array([1e-60, 0.1, 1.0])))
+    if tried.shape != (3,) or not 1e-3 * max(tried) >= tried[0] < max(tried) < np.inf:
         problem = (
-            f"f must vanish at zero only, and is {least:.3g} near it; eigenvalues are "
+            "f must take an array of eigenvalues to one of the same shape, and vanish "
         )
-        raise ArgumentError("f", f"{problem}about 4**{exponent}: divide phi by its size?")
-    return name, [summand], lambda trace, total: total
+        problem += f"at zero only; they are about 4**{exponent}: divide phi by its size?"
+        raise ArgumentError("f", problem)
+    return name, [summand], lambda total: total
 
 # %% ../../nbs/inside_functions.ipynb #fuin00028
 MAX_LOG_ERROR = 3.0  # standard error of a logarithm whose interval has no ends
@@ -292,27 +287,25 @@ def evaluate_curve(
 
     def function(v, *tail):
         d = np.concatenate([extrapolate(curve, v[:-1], *tail), v[-1:]])
-        return combine(v[-1], *(weights @ d for weights, _ in fits))
+        return combine(*(weights @ d for weights, _ in fits))
 
     with np.errstate(all="ignore"):
         value, raw = (float(function(x)) for x in (curve.values, curve.values + curve.bias))
         half, fast, none = (float(function(curve.values, *x)) for x in OTHER_TAILS)
     scale, call = SCALES["log" if min(value, raw, fast) > 0 else "identity"], uuid.uuid4()
-    endless, misfit = abs(none) > 2 * abs(value), max(error for _, error in fits)
-    sources = {(call.hex, kind): source for kind, source in curve.replicates.items()}
+    sources = {(call.hex, kind): Replicates(x) for kind, x in curve.deviations.items()}
     at, _, sources = jackknife(function, curve.values, sources, scale, linear=True)
     half, fast, raw = scale.to([half, fast, raw])
     if scale.power == 0:  # too large costs more than too small
         tail_error = max(at - fast, 0.0) / 2
         at -= min(tail_error**2, 2 * tail_error)
     unseen = float(np.nanmax(np.abs([(half - at) / 2, (fast - at) / 2, raw - at])))
-    source = normal_replicates(np.array([[unseen**2]]))
-    sources[call.hex, "unseen"] = Replicates(source.deviations[0])
+    sources[call.hex, "unseen"] = Replicates(np.array([unseen, -unseen]))  # that error
     relative = unseen if scale.power == 0 else unseen / (abs(value) or 1.0)
+    endless, misfit = abs(none) > 2 * abs(value), max(error for _, error in fits)
     fields["resolved"] = float(curve.values[0])
     fields["notes"] = _function_notes(name, fields["resolved"], relative, endless, misfit)
-    sums = (g(curve.sample).sum() for g in summands)
-    sample = float(combine(curve.sample.sum(), *sums))
+    sample = float(combine(*(g(curve.sample).sum() for g in summands)))
     result = SpectralFunction(at, sources, scale, sample, name, **fields)
     value = np.clip(scale.back(at), *result.bounds(1 - BOUND_SHARE * 0.05))
     return replace(result, transformed=float(scale.to(value)))
@@ -320,15 +313,17 @@ def evaluate_curve(
 
 def _function_notes(name, resolved, unseen, endless, misfit):
     "List what should not be trusted of a function of the spectrum."
-    notes = {
-        f"{name} depends on eigenvalues too small to resolve here: do not report it; use a "
-        "ridge or the dimension.": endless,
-        f"{name} is uncertain by {unseen:.0%}: eigenvalues beyond the {resolved:.3g} "
-        "resolved directions matter; measure more.": unseen > MAX_UNSEEN and not endless,
-        f"{name} is too sharp a function: a smooth one that differs by up to {misfit:.0%} "
-        "was used.": misfit > MAX_MISFIT,
-    }
-    return [note for note, holds in notes.items() if holds]
+    notes = []
+    if endless:
+        problem = "depends on eigenvalues too small to resolve here: do not report it; use"
+        notes.append(f"{name} {problem} a ridge or the dimension.")
+    elif unseen > MAX_UNSEEN:
+        problem = f"eigenvalues beyond the {resolved:.3g} resolved directions matter"
+        notes.append(f"{name} is uncertain by {unseen:.0%}: {problem}; measure more.")
+    if misfit > MAX_MISFIT:
+        problem = f"a smooth one that differs by up to {misfit:.0%} was used"
+        notes.append(f"{name} is too sharp a function: {problem}.")
+    return notes
 
 # %% ../../nbs/inside_functions.ipynb #fuin00032
 MIN_UNITS = 8  # independent rows and columns that a curve needs
@@ -348,9 +343,7 @@ def spectral_function(
     data = open_data({"phi": phi}, **options)
     matrix = data.matrices["phi"]
     x, n_features = to_numpy(matrix.rows()), matrix.features.population or math.inf
-    problem = _problem(data, x)
-    if problem:
-        raise ArgumentError("phi", problem)
+    _check_curve(data, x)
     curve, est = operator_curve(x, data.center, n_features), estimate(phi, 2, **options)
     bounds = dict(dimension=est.dimension(), n_features=n_features)
     fields = bounds if isinstance(f, str) else {}
@@ -359,16 +352,16 @@ def spectral_function(
     return result
 
 
-def _problem(data, x):
-    "Say why the singular values of a matrix do not tell its curve; empty if they do."
+def _check_curve(data, x):
+    "Refuse data whose singular values do not give the curve of the operator."
     if data.matrices["phi"].n_missing:
-        return """phi has missing entries, and singular values need all: drop rows or
-            columns that have them, or use sm.estimate(phi).dimension()"""
-    if data.grouped:
-        return "phi has groups, and a curve needs independent rows: pass one of each group"
-    if min(axis.count for axis in data.axes.values()) < MIN_UNITS:
-        return f"""phi has shape {x.shape[1:]}, and {MIN_UNITS} independent rows and
-            columns are needed; measure more"""
-    if not (np.ptp(x, axis=1).any() if data.center else x.any()):
-        return "phi has no variance: all rows are alike; check the data or center"
-    return ""
+        problem = "has missing entries: drop rows or columns that have them"
+    elif data.grouped:
+        problem = "has groups, and a curve needs independent rows: pass one of each group"
+    elif min(axis.count for axis in data.axes.values()) < MIN_UNITS:
+        problem = f"has shape {x.shape[1:]}, and {MIN_UNITS} rows and columns are needed"
+    elif not (np.ptp(x, axis=1).any() if data.center else x.any()):
+        problem = "has no variance: all rows are alike; check the data or center"
+    else:
+        return
+    raise ArgumentError("phi", f"phi {problem}")
