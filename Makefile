@@ -15,7 +15,7 @@ SOURCES := $(wildcard nbs/*.ipynb nbs/*.md spectral_moments/*.py spectral_moment
 
 STUDIES := comparison noise spectrum feature_learning error_bars cortex alignment exponents functions
 
-.PHONY: help book test setup recordings export clean-notebooks check-notebooks lint bench reproduce clean
+.PHONY: help book test setup recordings export clean-notebooks check-notebooks lint bench reproduce pins address clean
 
 help:               ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 20

@@ -58,29 +58,26 @@ LEAST_ERROR = 1e-4  # least relative error of a moment
 def maximum_entropy(m, error, generators, root, s) -> np.ndarray:
     """Return the trace (G,) at the points s of largest relative entropy that nearly has
     moments m (k,), with these errors and this root of their correlation (k, k)."""
+    from scipy.optimize import minimize  # here: it takes half a second to load
+
     error = np.maximum(error, LEAST_ERROR * m)
     A = np.linalg.solve(root, generators / error[:, None])
     y = np.linalg.solve(root, m / error)
     width = np.append(0, np.diff([0, *(s[1:-1] + s[2:]) / 2, 1]))  # of an even spread
     even = width * m[0] / (generators[0] @ width)
-    z, identity = np.zeros(len(m)), np.eye(len(m))
 
     def dual(z):
-        return ENTROPY_WEIGHT * z @ z / 2 - y @ z + even @ np.exp(A.T @ z)
+        nu = even * np.exp(A.T @ z)
+        value = ENTROPY_WEIGHT * z @ z / 2 - y @ z + nu.sum()
+        return value, ENTROPY_WEIGHT * z - y + A @ nu
 
+    def hessian(z):
+        return ENTROPY_WEIGHT * np.eye(len(z)) + (A * even * np.exp(A.T @ z)) @ A.T
+
+    newton = dict(method="trust-exact", jac=True, hess=hessian, tol=1e-7)
     with np.errstate(over="ignore"):
-        for _ in range(100):
-            nu = even * np.exp(A.T @ z)
-            gradient = ENTROPY_WEIGHT * z + A @ nu - y
-            hessian = ENTROPY_WEIGHT * identity + (A * nu) @ A.T
-            step = -np.linalg.solve(hessian, gradient)
-            if -gradient @ step < 1e-14 * (1 + y @ y):
-                break
-            length, before = 1.0, dual(z)
-            while dual(z + length * step) > before + length * (gradient @ step) / 4:
-                length /= 2
-            z = z + length * step
-    return nu
+        z = minimize(dual, np.zeros(len(m)), **newton).x
+    return even * np.exp(A.T @ z)
 
 # %% ../../nbs/inside_feasible.ipynb #fein00012
 @dataclass(frozen=True, eq=False, repr=False)

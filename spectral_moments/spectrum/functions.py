@@ -4,9 +4,9 @@
 
 # %% auto #0
 __all__ = ['NEWTON_STEPS', 'BISECTIONS', 'MAX_USED', 'MAX_CORRECTION', 'LOWEST', 'HIGHEST', 'NODES', 'SPAN', 'TAIL', 'SLOWEST',
-           'OTHER_TAILS', 'ENTROPIES', 'MAX_LOG_ERROR', 'BOUND_SHARE', 'MAX_UNSEEN', 'MAX_MISFIT', 'MIN_UNITS',
-           'Scatter', 'decompose', 'sample_curve', 'Curve', 'operator_curve', 'extrapolate', 'stieltjes_weights',
-           'find_target', 'SpectralFunction', 'evaluate_curve', 'spectral_function']
+           'OTHER_TAILS', 'ENTROPIES', 'BOUND_SHARE', 'MAX_UNSEEN', 'MAX_MISFIT', 'MIN_UNITS', 'Scatter', 'decompose',
+           'sample_curve', 'Curve', 'operator_curve', 'extrapolate', 'stieltjes_weights', 'find_target',
+           'SpectralFunction', 'evaluate_curve', 'spectral_function']
 
 # %% ../../nbs/inside_functions.ipynb #fuin00003
 import math
@@ -202,21 +202,16 @@ def stieltjes_weights(f: Callable, nodes: np.ndarray, top: float) -> tuple:
     return size * weights, error
 
 # %% ../../nbs/inside_functions.ipynb #fuin00026
-#: name -> title, and what has the entropy: shares of the eigenvalues or of their roots
-ENTROPIES = {
-    "effective_rank": ("effective rank", lambda s: s),
-    "rankme": ("RankMe", np.sqrt),
-}
+ENTROPIES = {"effective_rank": "effective rank", "rankme": "RankMe"}  # name -> title
 
 
 def find_target(f, unit: float, exponent: int = 0) -> tuple[str, list, Callable]:
     """Return name, functions that are summed over eigenvalues, up to `unit` and divided by
     4**exponent, and what is made of the sums."""
     if isinstance(f, str) and f in ENTROPIES:
-        name, part = ENTROPIES[f]
-        share = lambda s: part(s / unit)
+        share = lambda s: s / unit if f == "effective_rank" else np.sqrt(s / unit)
         entropy = lambda s: share(s) * np.log(share(s))
-        return name, [share, entropy], lambda total, x: total * np.exp(-x / total)
+        return ENTROPIES[f], [share, entropy], lambda total, x: total * np.exp(-x / total)
     if isinstance(f, tuple) and len(f) == 2 and f[0] == "ridge":
         ridge = check_positive(f[1], "f", "the ridge, added to the eigenvalues")
         name, own = f"dimension at ridge {ridge:.4g}", lambda s: s / (s + ridge)
@@ -237,7 +232,6 @@ def find_target(f, unit: float, exponent: int = 0) -> tuple[str, list, Callable]
     return name, [summand], lambda total: total
 
 # %% ../../nbs/inside_functions.ipynb #fuin00028
-MAX_LOG_ERROR = 3.0  # standard error of a logarithm whose interval has no ends
 BOUND_SHARE = 0.2  # of the probability outside an interval, for the bounds of moments
 
 
@@ -245,7 +239,6 @@ BOUND_SHARE = 0.2  # of the probability outside an interval, for the bounds of m
 class SpectralFunction(Quantity):
     "A function of the spectrum; `uncorrected` is that of the sample's eigenvalues."
 
-    resolved: float = math.nan  # number of directions that the matrix resolves
     dimension: Quantity = None  # lower bound of an entropy; None: no bounds
     n_features: float = math.inf  # number of all features, an upper bound of an entropy
 
@@ -265,8 +258,6 @@ class SpectralFunction(Quantity):
     def interval_ends(self, tail):
         "Compute the interval of the curve, cut where the bounds are sharper."
         low, high = super().interval_ends(tail)
-        if self.scale.power == 0 and not self.error < MAX_LOG_ERROR:
-            low, high = 0.0, math.inf
         least, most = self.bounds(1 - BOUND_SHARE * tail)
         return min(max(low, least), most), max(min(high, most), least)
 
@@ -303,8 +294,7 @@ def evaluate_curve(
     sources[call.hex, "unseen"] = Replicates(np.array([unseen, -unseen]))  # that error
     relative = unseen if scale.power == 0 else unseen / (abs(value) or 1.0)
     endless, misfit = abs(none) > 2 * abs(value), max(error for _, error in fits)
-    fields["resolved"] = float(curve.values[0])
-    fields["notes"] = _function_notes(name, fields["resolved"], relative, endless, misfit)
+    fields["notes"] = _function_notes(name, curve.values[0], relative, endless, misfit)
     sample = float(combine(*(g(curve.sample).sum() for g in summands)))
     result = SpectralFunction(at, sources, scale, sample, name, **fields)
     value = np.clip(scale.back(at), *result.bounds(1 - BOUND_SHARE * 0.05))
