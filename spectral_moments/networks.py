@@ -161,7 +161,12 @@ def find_layer(model, layer):
 class Hooks:
     "Call `take(name, module, output)` for layers {name: module} when a model is called."
 
-    def __init__(self, model: nn.Module, layers: dict, take: Callable):
+    def __init__(
+        self,
+        model: nn.Module,  # that is called
+        layers: dict,  # name -> module
+        take: Callable,  # of the name, the module and its output
+    ):
         self.model, self.layers, self.take = model, layers, take
         self.handles, self.calls, self.paused = [], None, False
 

@@ -75,8 +75,9 @@ RIDGE = 0.001  # share added to the diagonal of V
 MAX_ERROR = 0.5  # relative, of an order whose error the law does not predict
 
 
-def _derivative(f, theta, n, h=1e-5):
+def _derivative(f, theta, n):
     "Differentiate f(theta, n) by the parameters, shape (k, parameters), by differences."
+    h = 1e-3 * theta[0]
     steps = h * np.eye(len(theta))
     return np.stack([(f(theta + e, n) - f(theta - e, n)) / (2 * h) for e in steps], axis=1)
 
@@ -103,7 +104,7 @@ def _shift(law, theta, n, V, S):
     G = _derivative(law, theta, n)
     W_G = np.linalg.solve(V + RIDGE * np.diag(V.diagonal()), G)
     K = np.linalg.pinv(G.T @ W_G, rcond=1e-12) @ W_G.T
-    (a, scale), h = theta, 1e-3 * theta[0]
+    (a, scale), h = theta, 5e-3 * theta[0]  # larger: rounding is divided by h^2
     bend = (law([a + h, scale], n) + law([a - h, scale], n) - 2 * law(theta, n)) / h**2
     return np.log1p(S.diagonal()) / 2, bend * (K @ S @ K.T)[0, 0] / 2, K, G
 
@@ -113,7 +114,7 @@ def fit_law(law: Callable, n, m, R, est: Estimate, bounds) -> tuple:
     y, start = np.log(m), [max(0.5, 1.2 * bounds[0][0]), np.log(m[-1]) / n[-1]]
     residual = lambda theta: (y - law(theta, n)) / n
     theta = least_squares(residual, start, bounds=bounds, x_scale=0.1).x
-    for _ in range(50):
+    for _ in range(1000):
         V, S = _covariances(law, theta, n, R, est)
         low, bend, K, _ = _shift(law, theta, n, V, S)
         step = K @ (y + low + bend - law(theta, n))
@@ -131,7 +132,7 @@ def _sensitivity(law, theta, n, K, R, est):
         V = _covariances(law, x, n, R, est)[0]
         return sum(_shift(law, x, n, V, V)[:2])
 
-    slope = _derivative(shift, theta, n, 1e-3 * theta[0])
+    slope = _derivative(shift, theta, n)
     return np.linalg.solve(np.eye(len(theta)) - K @ slope, K)
 
 
