@@ -195,8 +195,9 @@ def stieltjes_weights(f: Callable, nodes: np.ndarray, top: float) -> tuple:
     unit = abs(y) + 0.05 * s / top * abs(y / (s / top))[s > 0.1 * top].max() + 1e-99
     A = basis / unit[:, None]
     spread = np.sqrt((A**2).mean(axis=0))
-    A, ridge = A / spread, 1e-10 * len(s) * np.eye(len(spread))
-    weights = np.linalg.solve(A.T @ A + ridge, A.T @ (y / unit)) / spread
+    ridge = math.sqrt(1e-10 * len(s)) * np.eye(len(spread))
+    A, target = np.vstack([A / spread, ridge]), np.append(y / unit, 0.0 * spread)
+    weights = np.linalg.lstsq(A, target, rcond=None)[0] / spread
     error = float(abs((basis @ weights - y) / unit)[s > top / 30].max())
     weights[-1] /= top
     return size * weights, error
