@@ -64,7 +64,8 @@ def problems(root):
             if not alt or alt.startswith(("../_images", "_images")):
                 yield path, f"image {img.get('src')} has no alternative text"
         text = "".join(page.text)
-        for mark in ("#| ", "output on stderr ", "Traceback (most recent call last)"):
+        leaks = ("#| ", "output on stderr ", "Traceback (most recent call last)")
+        for mark in (*leaks, "| --- |", "| — |"):  # the last two: a table as its source
             if mark in text:
                 yield path, f"shows {mark!r}"
 
