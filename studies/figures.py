@@ -4,6 +4,7 @@ The palette is the colour-blind safe one of Wong (2011). The truth is black and 
 it in a chapter by `sys.path.append("../studies")` and `from figures import use_style`.
 """
 
+import logging
 from collections import Counter
 from contextlib import suppress
 
@@ -43,6 +44,8 @@ def use_style(size=10):
     plt.rc("grid", color="#d9d9d9", linewidth=0.6)
     plt.rc("lines", linewidth=1.4, markersize=4.5)
     plt.rc("errorbar", capsize=2.5)
+    # a busy machine would log how long it takes, in the middle of a page
+    logging.getLogger("spectral_moments").setLevel(logging.ERROR)
     with suppress(ImportError):
         from matplotlib_inline.backend_inline import set_matplotlib_formats
 
