@@ -17,7 +17,13 @@ from .engine.arrays import check_trials
 from .engine.data import check_axes, open_data, scale_by_power
 from .engine.average import Options
 from .engine.methods import add_sampled, check_words, run_plan
-from .engine.pair_sums import PRODUCTS, add_sums, make_reader, pair_moments
+from spectral_moments.engine.pair_sums import (
+    PairSums,
+    Products,
+    add_sums,
+    make_reader,
+    pair_moments,
+)
 from .results import Estimate, make_estimate, power_words
 
 # %% ../nbs/inside_stream.ipynb #bc95ee9b
@@ -57,12 +63,12 @@ class Reservoir:
 # %% ../nbs/inside_stream.ipynb #e5421ce0
 def scale_sums(sums, power):
     "Return the `PairSums` of rows multiplied by 2**power."
-    one = 2.0**power
-    factors = {which: one**3 for which in PRODUCTS} | {"KL": one**4}
-    products = {key: factors[key[3]] * x for key, x in sums.products.items()}
+    one, products = 2.0**power, {}
+    for key, known in sums.products.items():
+        scaled = [one**3 * x for x in known]
+        products[key] = Products(*scaled)._replace(KL=one**4 * known.KL)
     whole, between = one**2 * sums.whole, one**2 * sums.between
-    known = dict(whole=whole, between=between, products=products)
-    return sums._replace(total=one * sums.total, **known)
+    return PairSums(sums.count, one * sums.total, whole, between, products, sums.n_missing)
 
 
 def merge_streams(
@@ -187,7 +193,9 @@ class Stream:
         labels = check_labels(groups, x.shape[1], "groups")
         reader = self._reader or self._make_reader(x)
         sums = reader(labels, x)
-        if not all(np.isfinite(x).all() for part in sums for x in part.products.values()):
+        if not all(
+            np.isfinite(x.KL).all() for part in sums for x in part.products.values()
+        ):
             reason = "rows are larger than those before by more than doubles can hold"
             raise ArgumentError("rows", f"{reason}; repair or drop them")
         self._sums = sums if self._sums is None else add_sums(self._sums, sums)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..checks import Progress
 from .arrays import namespace, to_numpy
 from .data import AxisInfo, Data
 from .views import draw_view, joint_splits
@@ -29,7 +30,7 @@ class Options(NamedTuple):
     deviations: bool = True  # whether to compute what errors are made of
     rng: np.random.Generator = None
     n_jobs: int = None  # number of threads; None: all cores
-    bar: Any = None  # `checks.Progress`; None: nothing is logged
+    bar: Progress = Progress()  # counts what is done, for the log
 
 
 class Step(NamedTuple):
@@ -164,16 +165,14 @@ def average(
         most = N_DEVIATION_ORDERS if step.order_dependent else N_DEVIATION_DRAWS
     drawn = dict(members=step.members, pairs=step.pairs)
     drawn["shuffled"] = step.order_dependent and step.draws > 0
-    if options.bar is not None:
-        options.bar.total += len(blocks) * len(splits)
+    options.bar.total += len(blocks) * len(splits)
     for rows in blocks:
         weight = 1.0 if rows is None else len(rows) / data.inputs.size / len(splits)
         for k, split in enumerate(splits):
             view = draw_view(data, rng, rows=rows, split=split, **drawn)
             means = step.means(view, words, options.deviations and k < most)
             found.append((weight, view.units, means))
-            if options.bar is not None:
-                options.bar.update(1)
+            options.bar.done += 1
     return combine_views(found, data, step, randomized)
 
 # %% ../../nbs/inside_average.ipynb #42c96939

@@ -21,7 +21,7 @@ from .graphs import Member
 class Step(NamedTuple):
     "Describe one array of a plan: given, or computed from earlier ones."
 
-    operation: str  # "given", "multiply", "matmul", "gram", "sum_columns" or "sum_all"
+    operation: str  # "given", "multiply", "matmul", "sum_columns" or "sum_all"
     operands: tuple  # of `Ref`; if given: its label, and the side of which it is a block
     kinds: tuple  # of its axes: two of a matrix, one of a vector, none of a number
     block: str  # kind of axis of which it holds one block at a time; "": none
@@ -87,10 +87,9 @@ class Steps:
         "Add an array that is computed."
         used = [self[ref.step] for ref in operands]
         cost, degrees = PASS * self.size(used[0].kinds), [step.degree for step in used]
-        if operation in ("matmul", "gram"):
+        if operation == "matmul":
             products = self.size(kinds) * self.length(self.kinds(operands[0])[1])
-            weighted = len(operands) > (2 if operation == "matmul" else 1)
-            cost = products + (cost if weighted else 0.0)
+            cost = products + (cost if len(operands) == 3 else 0.0)
         plain = operation == "multiply" and all(degrees)
         block, constant = max(s.block for s in used), all(s.constant for s in used)
         known = kinds, block, symmetric, cost, sum(degrees) if plain else 0, constant
@@ -114,8 +113,6 @@ def _matmul(steps, left, weights, right):
     factors = left, right
     transposes = steps.transpose(right), steps.transpose(left)
     weight = (_multiply(steps, weights),) if weights else ()
-    if factors == transposes and left != right:  # A diag(w) A'
-        return steps.add("gram", (left, *weight), (steps.kinds(left)[0],) * 2)
     kept = min(factors, transposes, key=lambda f: (not steps[f[1].step].degree, f))
     kinds = steps.kinds(kept[0])[0], steps.kinds(kept[1])[1]
     ref = steps.add("matmul", kept + weight, kinds, factors == transposes)
@@ -266,7 +263,7 @@ def make_plan(
     for graph, old in sums.items():
         uses -= Counter(_needed(steps, [old]))
         own = _needed(steps, [old], uses.keys())
-        if any(steps[number].operation in ("matmul", "gram") for number in own):
+        if any(steps[number].operation == "matmul" for number in own):
             new = _cheapest(steps, graph, uses.keys(), weighted)
             if _cost(steps, new, uses.keys()) < _cost(steps, old, uses.keys()):
                 sums[graph] = new
@@ -312,8 +309,6 @@ def run_forward(
             if step.operation == "matmul":
                 b, *weights = other
                 values[number] = (a * weights[0] if weights else a) @ b
-            elif step.operation == "gram":
-                values[number] = (a * other[0] if other else a) @ a.T
             elif step.operation == "sum_columns":
                 values[number] = a @ other[0] if other else a.sum(1)
             else:
@@ -337,16 +332,6 @@ def _matmul_adjoint(g, y, data, a, b, w=None):
         return (left, right), sums
     return (left * w, None if data else w[:, None] * right, inner), sums
 
-
-def _gram_adjoint(g, y, data, a, w=None):
-    "For Y = A diag(w) A', return derivatives by A and w; if A is `data`, its two sums."
-    if data:
-        product, inner = g * y, (a * (g @ a)).sum(0)
-        sums = product.sum(0) + product.sum(1), 2 * (inner if w is None else inner * w)
-        return (None, inner)[: 1 if w is None else 2], sums
-    both = (g + g.T) @ a
-    return ((both,) if w is None else (both * w, (both * a).sum(0) / 2)), None
-
 # %% ../../nbs/inside_contraction.ipynb #bbf77d49
 def _step_derivatives(plan, number, g, values):
     """Return derivatives by the operands of a step; the operand that is data and the sums
@@ -356,10 +341,9 @@ def _step_derivatives(plan, number, g, values):
         product = g * y
         return (), Ref(number), (product.sum(1), product.sum(0))
     arrays = [values[k].T if turned else values[k] for k, turned in step.operands]
-    if step.operation in ("matmul", "gram"):
-        matmul = step.operation == "matmul"
-        ref, adjoint = step.operands[matmul], _matmul_adjoint if matmul else _gram_adjoint
-        parts, sums = adjoint(g, y, plan.steps[ref.step].degree > 0, *arrays)
+    if step.operation == "matmul":
+        ref = step.operands[1]
+        parts, sums = _matmul_adjoint(g, y, plan.steps[ref.step].degree > 0, *arrays)
         return parts, ref, sums
     a, *other = arrays
     if step.operation == "sum_columns":

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['N_PREVIEWED_ROWS', 'PIECE', 'AxisInfo', 'Noise', 'NamedMatrix', 'scale_by_power', 'find_scale', 'Data', 'row_pieces',
-           'Recording', 'check_axes', 'check_noise', 'open_data']
+           'split_groups', 'Recording', 'check_axes', 'check_noise', 'open_data']
 
 # %% ../../nbs/inside_data.ipynb #5302c235
 import math
@@ -197,6 +197,20 @@ def row_pieces(data):
         pieces.append((rows, labels))
         start = stop
     return pieces
+
+
+def split_groups(z, labels):  # rows (n, D); the label of each, or None: single rows
+    "Return pairs (labels of groups, their rows (G, n, D)), one for each size of groups."
+    if labels is None:
+        return [(None, z[:, None])]
+    names, sizes = np.unique(labels, return_counts=True)
+    order, starts = np.argsort(labels, kind="stable"), np.cumsum(sizes) - sizes
+    found = []
+    for size in np.unique(sizes):
+        groups = np.flatnonzero(sizes == size)
+        rows = order[starts[groups][:, None] + np.arange(size)]
+        found.append((names[groups], z[rows]))
+    return found
 
 # %% ../../nbs/inside_data.ipynb #e0037edf
 class Recording(NamedTuple):

@@ -114,7 +114,7 @@ def moments_in_memory(data: Data, words: tuple, options: Options) -> Moments:
         plan.setdefault(step[1:], (step, []))[1].append(word)
     for step, some in plan.values():
         if step.means is pair_means:
-            found = pair_means(data, some, deviations=options.deviations, bar=options.bar)
+            found = pair_means(data, some, options)
         else:
             found = average(data, step, tuple(some), options)
         parts.append((some, found))
@@ -165,7 +165,6 @@ def run_plan(
     short = tuple(word for word in words if len(word) <= 2)
     adding = options.method == "auto" and has_pair_sums(data)
     if short and adding and not any(part.missing.values()):
-        sums = dict(deviations=options.deviations, bar=options.bar)
-        moments = pair_means(data, short, sample=part, **sums)
+        moments = pair_means(data, short, options, part)
         known = None if moments is None else (short, moments)
     return add_sampled(part, words, options, known, data.inputs.size, data.inputs.count)
