@@ -72,7 +72,8 @@ reproduce: $(STAMP) recordings ## draw the first matrices of every stored study 
 pins:               ## write constraints.txt: the newest versions that a fresh environment takes
 	rm -rf _build/pins && $(PYTHON) -m venv _build/pins
 	_build/pins/bin/python -m pip install --quiet --disable-pip-version-check '.[dev]'
-	_build/pins/bin/python -m pip freeze --exclude spectral_moments | sed -E 's/\+[a-z0-9.]+$$//' > constraints.txt
+	@# not what torch takes for graphics cards, so that the file is the same on every machine
+	_build/pins/bin/python -m pip freeze --exclude spectral_moments | grep -Ev '^(cuda|nvidia|triton)' | sed -E 's/\+[a-z0-9.]+$$//' > constraints.txt
 
 address:            ## write the addresses of pyproject.toml into the README and CITATION.cff
 	$(PYTHON) tools/address.py

@@ -103,6 +103,11 @@ def test_options_are_those_of_estimate():
     assert grouped.dimensions[0].value == pytest.approx(5, rel=0.35)
     missing = np.where(np.random.default_rng(0).random(phi.shape) < 0.2, np.nan, phi)
     assert np.isfinite(sm.dimension_by_size(missing, (0.4,), n_draws=4).moments[0]).all()
+    one, each = (
+        sm.dimension_by_size(phi, (0.5,), n_draws=4, noise=v).dimensions[0].value
+        for v in (0.1, np.full(30, 0.1))
+    )
+    assert one == pytest.approx(each, rel=1e-9)
     large = sm.dimension_by_size(1e90 * phi, (0.5,), n_draws=4)
     assert large.whole.value == pytest.approx(sm.participation_ratio(phi).value)
 

@@ -90,13 +90,15 @@ def _predicted(est):
 
 
 def _covariances(law, theta, n, R, est):
-    "Return the covariances V of the moments by the law, and S of their logarithms."
+    """Return the covariances V of the moments by the law, S of their logarithms, and that
+    of the test, whose size is that of the data alone."""
     sides = [est.error_by_source.get(x, np.zeros(1))[0] for x in ("inputs", "features")]
     shape = est.shape if all(est.shape) else (1, 1e6, 1e6)  # unknown: a large matrix
     V, J = law_covariance(law, theta, n, est.values[0], shape, sides)
     if not _predicted(est)[n - 1].all():
-        return V, R + R**2 / 2
-    return V, (1 + R[0, 0] / J[0, 0]) / 2 * V
+        return V, R + R**2 / 2, R + R**2 / 2
+    ratio = R[0, 0] / J[0, 0]
+    return V, (1 + ratio) / 2 * V, ratio * V
 
 # %% ../../nbs/inside_power_laws.ipynb #poin00015
 def _shift(law, theta, n, V, S):
@@ -109,20 +111,20 @@ def _shift(law, theta, n, V, S):
     return np.log1p(S.diagonal()) / 2, bend * (K @ S @ K.T)[0, 0] / 2, K, G
 
 
-def fit_law(law: Callable, n, m, R, est: Estimate, bounds) -> tuple:
-    "Return the parameters that agree with their own weights and shifts, V and S."
+def fit_law(law: Callable, n, m, R, est: Estimate, bounds) -> np.ndarray:
+    "Return the parameters that agree with their own weights and shifts."
     y, start = np.log(m), [max(0.5, 1.2 * bounds[0][0]), np.log(m[-1]) / n[-1]]
     residual = lambda theta: (y - law(theta, n)) / n
     theta = least_squares(residual, start, bounds=bounds, x_scale=0.1).x
     for _ in range(1000):
-        V, S = _covariances(law, theta, n, R, est)
+        V, S, _ = _covariances(law, theta, n, R, est)
         low, bend, K, _ = _shift(law, theta, n, V, S)
         step = K @ (y + low + bend - law(theta, n))
         step *= 0.6 / max(1, 6 * abs(step[0]) / theta[0])  # at most a tenth of the exponent
         before, theta = theta, np.clip(theta + step, *bounds)
         if abs(theta - before).max() < 1e-12:
             break
-    return theta, V, S
+    return theta
 
 # %% ../../nbs/inside_power_laws.ipynb #poin00017
 def _sensitivity(law, theta, n, K, R, est):
@@ -155,7 +157,6 @@ class DecayFit(ResultTable):
     scale: float  # the largest eigenvalue
     covariance: np.ndarray  # of the exponent and the logarithm of the scale
     orders: np.ndarray  # that were fitted
-    uncertain: list  # those of them that are uncertain
     chi_square: float  # of the residuals
     p_value: float  # small if the moments do not follow the law; NaN without a test
     notes: list = field(default_factory=list)  # what should not be trusted
@@ -188,9 +189,7 @@ class DecayFit(ResultTable):
     def title(self):
         "Say what was fitted."
         which = ", ".join(f"m({n})" for n in self.orders)
-        uncertain = ", ".join(f"m({n})" for n in self.uncertain)
-        remark = f" ({uncertain} uncertain: little weight in the fit)" if uncertain else ""
-        return f"{self.law} law fitted to {which}{remark}"
+        return f"{self.law} law fitted to {which}"
 
     def summary(self):
         "Describe the test of the fit."
@@ -251,22 +250,18 @@ def _fit_decay(est, orders, law, rank):
     if law == "exponential":
         f, low, high = exponential_moments, 1e-4, 50
     bounds = [low, -np.inf], [high, np.inf]
-    theta, V, S = fit_law(f, n, m, R, est, bounds)
-    while min(V[-1, -1], R[-1, -1]) >= 1 and _predicted(est)[n[-1] - 1]:  # only noise
+    theta = fit_law(f, n, m, R, est, bounds)
+    V, S, tested = _covariances(f, theta, n, R, est)
+    if min(V[-1, -1], R[-1, -1]) >= 1 and _predicted(est)[n[-1] - 1]:  # only noise
         if orders is not None or len(n) == 2:
             raise _too_few(len(n) - 1, [int(n[-1])])
-        n, m, R = n[:-1], m[:-1], R[:-1, :-1]
-        theta, V, S = fit_law(f, n, m, R, est, bounds)
+        return _fit_decay(est, n[:-1], law, rank)
     low, bend, K, G = _shift(f, theta, n, V, S)
     B_K = _sensitivity(f, theta, n, K, R, est)
-    tested = (
-        2 * S - V if _predicted(est)[n - 1].all() else S
-    )  # errors as large as the data's
     residual = np.log(m) + low + bend - f(theta, n)
     test = goodness_of_fit(residual, tested, np.eye(len(n)) - G @ K)
-    uncertain = [int(k) for k in n if not est.usable[k - 1]]
     values = float(theta[0]), float(np.exp(theta[1])), B_K @ S @ B_K.T
-    fit = DecayFit(law, *values, n, uncertain, *test)
+    fit = DecayFit(law, *values, n, *test)
     fit.notes.extend(_decay_notes(fit, float((K @ bend)[0])))
     return fit
 
