@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from .checks import ArgumentError, check_count, check_flag, check_labels
-from .checks import check_numbers, check_population
+from .checks import check_population
 from .engine.arrays import check_trials
-from .engine.data import check_axes, open_data, scale_by_power
+from .engine.data import check_axes, open_data
 from .engine.average import Options
 from .engine.methods import add_sampled, check_words, run_plan
 from spectral_moments.engine.pair_sums import (
@@ -78,7 +78,7 @@ def merge_streams(
     "Merge two streams of different rows, in whatever order."
     if not isinstance(other, Stream):
         raise ArgumentError("other", f"other is a {type(other).__name__}, not a Stream")
-    for name in ("n_features", "n_max", "center", "population", "origin"):
+    for name in ("n_features", "n_max", "center", "population"):
         if not np.array_equal(getattr(self, name), getattr(other, name)):
             raise ArgumentError("other", f"the streams differ in {name}; make both alike")
     if not (self.n_rows and other.n_rows):
@@ -149,10 +149,9 @@ class Stream:
         n_features: int,  # number of columns
         n_max: int = 2,  # highest order
         *,
-        center: bool = True,  # remove the mean over inputs, without bias
+        center: bool = True,  # remove the mean over inputs, without bias; if it is large,
+        # subtract the same numbers from all rows before, which keeps digits
         population: int | str = None,  # number of all features, or "all"; None: infinite
-        origin: ArrayLike = None,  # numbers near the means of the columns, which keep
-        # digits if means are large; merged streams share them; None: zero
         sample: int = 2**14,  # random rows to keep, for orders above 2 and for errors
         random_state: int = 0,  # for the sample
     ):
@@ -160,11 +159,6 @@ class Stream:
         self.n_max = check_count(n_max, "n_max", most=self.n_features)
         self.center = check_flag(center, "center")
         self.population = check_population(population, self.n_features)
-        self.origin = np.zeros(self.n_features)
-        if origin is not None:
-            self.origin = check_numbers(origin, "origin")
-        if self.origin.shape != (self.n_features,) or not np.isfinite(self.origin).all():
-            raise ArgumentError("origin", f"origin must be {n_features} finite numbers")
         sample = check_count(sample, "sample", least=16)
         self._held = Reservoir(sample, check_count(random_state, "random_state", least=0))
         self._reader, self._sums, self._grouped = None, None, None
@@ -220,10 +214,7 @@ class Stream:
             raise ArgumentError("groups", "pass groups with every batch, or with none")
 
     def _make_reader(self, x):
-        "Return the reader of pair sums, about the origin of the stream."
+        "Return the reader of pair sums about zero, which is the same for all streams."
         data = open_data({"phi": x}, center=self.center, trials=True)
         reader = make_reader(data, power_words(2))
-        if self.center:  # the same for both halves of the repeats
-            origin = scale_by_power(self.origin, -reader.exponents[0])
-            reader = reader._replace(origin=np.resize(origin, len(reader.origin)))
-        return reader
+        return reader._replace(origin=np.zeros(len(reader.origin)))

@@ -37,7 +37,6 @@ CASES = {
     "groups": (PHI, GROUPS, {}),
     "repeats": (REPEATS, None, {}),
     "repeats, groups": (REPEATS, GROUPS, dict(population=30)),
-    "origin": (PHI + 100, None, dict(origin=np.full(12, 100.0))),
     "large mean": (PHI + np.linspace(10, 30, 12), None, {}),
 }
 
@@ -46,8 +45,7 @@ CASES = {
 def test_sums_of_all_rows_and_errors_of_a_sample(case):
     "Orders 1 and 2 are those of all rows; errors are near, features' very near."
     data, groups, options = CASES[case]
-    known = {k: x for k, x in options.items() if k != "origin"}
-    known["trials"] = data.ndim == 3 or None
+    known = options | {"trials": data.ndim == 3 or None}
     whole = estimate(data, 3, groups=groups, method="all_cycles", **known)
     for seed, sizes in enumerate([[10] * 40, [150, 50, 190, 10]]):
         stream = fed(data, sizes, groups, n_max=3, sample=200, random_state=seed, **options)
@@ -160,7 +158,6 @@ def test_refusals_leave_the_stream_as_it_was():
         (Stream(12, 3), "n_max"),
         (Stream(12, center=False), "center"),
         (Stream(12, population=20), "population"),
-        (Stream(12, origin=np.ones(12)), "origin"),
         (fed(PHI, [400], GROUPS), "groups"),
         (PHI, "not a Stream"),
     ):
@@ -172,7 +169,6 @@ def test_refusals_leave_the_stream_as_it_was():
         Stream(12).update(PHI[:3]).estimate()
     for options in (
         dict(n_max=13),
-        dict(origin=[1.0]),
         dict(sample=3),
         dict(random_state=-1),
     ):

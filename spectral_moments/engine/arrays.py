@@ -48,7 +48,7 @@ class _TorchNames:
     "Offer torch under numpy's names; new arrays are like a given tensor, on its device."
 
     def __init__(self, like):
-        self.like, self.zeros, self.ones = like, like.new_zeros, like.new_ones
+        self.like = like
 
     def __getattr__(self, name):
         import torch
@@ -57,8 +57,6 @@ class _TorchNames:
 
     def asarray(self, x):
         return self.as_tensor(x, dtype=self.like.dtype, device=self.like.device)
-
-    ascontiguousarray = asarray
 
 
 def namespace(x):  # array or tensor
@@ -353,27 +351,26 @@ def sum_blocks(
     arrays: list,  # as returned by `open_trials`, with the same rows
     blocks: list,  # pairs: slice of rows, or in memory their numbers; label
     combine,  # associative function of two results; must not modify them
-    advance=None,  # called with the number of rows of each finished block
+    advance=None,  # called with the number of rows that are done
 ):  # the combined result
     "Apply a function to every block of rows and combine the results."
-    advance = advance or (lambda n_rows: None)
     backends = {backend(x) for x in arrays}
     if "dask" in backends and backends <= {"dask", "numpy"}:
-        return _sum_by_dask(function, arrays, blocks, combine, advance)
+        return _sum_by_dask(function, arrays, blocks, combine)
     total = None
     for rows, label in blocks:
         parts = [take_rows(x, rows) for x in arrays]
         result = function(label, *parts)
         total = result if total is None else combine(total, result)
-        advance(parts[0].shape[1])
+        if advance is not None:
+            advance(parts[0].shape[1])
     return total
 
 
-def _sum_by_dask(function, arrays, blocks, combine, advance):
+def _sum_by_dask(function, arrays, blocks, combine):
     "Apply a function to blocks of rows of Dask arrays; combine the results in a tree."
     import dask
     from dask.array import asanyarray
-    from dask.callbacks import Callback
 
     sizes = tuple(rows.stop - rows.start for rows, _ in blocks)
     chunked = [asanyarray(x).rechunk({0: -1, 1: sizes, 2: -1}) for x in arrays]
@@ -382,13 +379,9 @@ def _sum_by_dask(function, arrays, blocks, combine, advance):
     fold = dask.delayed(functools.reduce, pure=False)
     function, combine = dask.delayed(function), dask.delayed(combine)  # sent once
     results = [call(function, label, *rows) for (_, label), rows in zip(blocks, parts)]
-    waiting = {result.key: size for result, size in zip(results, sizes)}
     while len(results) > 1:
         results = [fold(combine, results[k : k + 8]) for k in range(0, len(results), 8)]
-    with Callback(posttask=lambda key, *_: advance(waiting.pop(key, 0))):
-        total = results[0].compute()
-    advance(sum(waiting.values()))  # a cluster does not report single tasks
-    return total
+    return results[0].compute()
 
 # %% ../../nbs/inside_arrays.ipynb #375536c8
 def svd(x: np.ndarray, vectors: bool = True):  # matrix; whether vectors are wanted

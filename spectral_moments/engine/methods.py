@@ -48,12 +48,12 @@ def check_words(data: Data, words: tuple, method: str = "auto") -> None:
     if method not in METHODS:
         remedy = f"use one of {', '.join(METHODS)}, or the function sm.naive"
         raise ArgumentError("method", f"method = {method!r} is not known; {remedy}")
-    unsupported = {"a finite population": data.finite, "noise": data.noisy}
-    unsupported["several systems"] = not single
-    for what, present in unsupported.items():
-        if present and method == "increasing":
-            reason = f"method = 'increasing' does not support {what}"
-            raise ArgumentError("method", f"{reason}; use 'auto'")
+    special = {"a finite population": data.finite, "noise": data.noisy}
+    special = [what for what, present in special.items() if present]
+    special += [] if single else ["several systems"]
+    if special and method == "increasing":
+        reason = f"method = 'increasing' does not support {special[0]}"
+        raise ArgumentError("method", f"{reason}; use 'auto'")
     restricted, limit, n_max = data.finite or not single, HIGHEST, max(map(len, words))
     if restricted:
         limit = max(exact_order(data), 1 if data.finite else 2)

@@ -161,9 +161,8 @@ def draw_view(
     single = members or pairs or shuffled  # each row is a sampling unit
     partners, factors, columns = None, {}, {}
     if single:
-        rows = _draw(
-            data.inputs, rng, rows, members, shuffled or (pairs and rng is not None)
-        )
+        mixed = shuffled or (pairs and rng is not None)
+        rows = _draw(data.inputs, rng, rows, members, mixed)
     if pairs:
         rows = np.arange(data.inputs.size) if rows is None else rows
         half = len(rows) // 2 * 2
