@@ -130,7 +130,10 @@ def check_labels(labels, size: int, name: str) -> np.ndarray | None:
     if labels is None:
         return None
     masked = labels.mask if isinstance(labels, np.ma.MaskedArray) else False
-    labels = np.asarray(labels)
+    try:
+        labels = np.asarray(labels)
+    except ValueError:  # lists of unequal lengths
+        labels = np.empty(0)
     if labels.shape != (size,):
         axis = "column (feature)" if name == "column_groups" else "row (input)"
         problem = f"{size} labels, one for each {axis}; it has shape {labels.shape}"

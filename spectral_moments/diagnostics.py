@@ -191,7 +191,8 @@ def _massive_feature(matrix, center):
 
 # %% ../nbs/inside_notes.ipynb #3509a70c
 LOST = "{} lost all digits to entries far larger than the others: "
-REPAIRED, REPLACED = "repair these entries.", "increasing cycles were used instead."
+REPAIRED = "repair these entries, or subtract the means of columns from a Stream."
+REPLACED = "increasing cycles were used instead."
 FEW_CYCLES = "Too few fully observed cycles for {}; use a smaller n_max, or drop the rows "
 FEW_CYCLES += "and columns with most missing entries."
 BEYOND = "{} beyond the range of doubles: divide phi by a constant."

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.linalg import helmert
 
-from .checks import ArgumentError, check_count, check_options
+from .checks import ArgumentError, check_count, check_labels
+from .checks import check_options
 from .engine.arrays import check_trials
 from .errors import Replicates
 from .estimation import estimate
@@ -146,7 +147,8 @@ def noise_moments(
     check_options("noise_moments", options, ESTIMATE_OPTIONS)
     x = _two_trials(trials)
     check_count(n_max, "n_max", least=2)
-    labels = np.arange(x.shape[1]) if groups is None else np.asarray(groups)
+    groups = check_labels(groups, x.shape[1], "groups")
+    labels = np.arange(x.shape[1]) if groups is None else groups
 
     def moments(rows, order):  # several rows for each input are a group
         same = None if groups is None and len(rows) == 1 else np.tile(labels, len(rows))

@@ -21,7 +21,8 @@ import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from . import errors
-from .checks import check_count, check_level, check_positive, printable
+from .checks import ArgumentError, check_count, check_level
+from .checks import check_numbers, check_positive, printable
 from .errors import SCALES, ErrorDistribution, Scale
 
 # %% ../nbs/inside_quantities.ipynb #26d7d171
@@ -126,6 +127,9 @@ def p_value(
     null: float = 0.0,  # value of the null hypothesis
 ) -> float:
     "Compute the two-sided p-value: one minus the level of the interval up to `null`."
+    null = check_numbers(null, "null")
+    if null.shape or np.isnan(null):
+        raise ArgumentError("null", "null must be a number: the value of the hypothesis")
     if np.isnan(self.interval_ends(0.05)).any():
         return math.nan
 
@@ -210,6 +214,7 @@ def sizes_needed(
     return needed
 
 # %% ../nbs/inside_quantities.ipynb #ba6adfa6
+@np.errstate(divide="ignore", invalid="ignore")  # a scale may end where a value is
 def _add(scale, *terms):  # each (factor, `Quantity` or number)
     "Add multiples of quantities on a scale; the same units are added unit by unit."
     terms = [

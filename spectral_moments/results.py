@@ -16,6 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
+from numbers import Real
 
 import numpy as np
 
@@ -46,13 +47,16 @@ def derive(
     **fields,  # of the `Quantity`: name, remark, limits, ...
 ) -> Quantity:
     "Compute a function of moments with its error: est.derive(lambda m: m[1] / m[0])."
-    if isinstance(scale, str) and scale not in SCALES:
+    if not callable(f):
+        raise ArgumentError("f", "f must be a function, as lambda m: m[1] / m[0]")
+    if not (scale in SCALES if isinstance(scale, str) else isinstance(scale, Real)):
         problem = f"scale = {scale!r} is not one of {', '.join(SCALES)} or a power"
         raise ArgumentError("scale", problem)
     scale = SCALES[scale] if isinstance(scale, str) else Scale(float(scale))
     at, uncorrected, found = errors.jackknife(f, self.values, self.replicates, scale)
     replicates = {(self.call, kind): x for kind, x in found.items()}
-    order, sampled = order or self.orders.max(), {}
+    order = self.orders.max() if order is None else check_count(order, "order")
+    sampled = {}
     for kind in replicates:
         size = self.shapes.get(kind[1].removeprefix("features of "), self.shape)
         if kind[1] == "inputs":
@@ -83,7 +87,7 @@ def dimension(
 ) -> Quantity:
     "Estimate the dimension m(1)^2 / m(2), or that of the Renyi entropy of another order."
     order = check_count(order, "order", least=2)
-    system = next(iter(self.shapes)) if system is None else system
+    system = next(iter(self.shapes)) if system is None else str(system)
     if (system,) * order not in self.words:
         problem = f"order = {order} needs m({order}); estimate with a higher n_max"
         raise ArgumentError("order", problem)
@@ -452,6 +456,8 @@ def compare(
         problem = "estimates must be a dict of two or more: name -> Estimate or matrix"
         raise ArgumentError("estimates", problem)
     check_options("compare", options, list(signature(estimate).parameters)[1:])
+    if not isinstance(paired, (str, type(None))):
+        raise ArgumentError("paired", "paired must be None, 'inputs' or 'features'")
     quantities, rows, notes = {}, [], []
     for name, x in estimates.items():
         if not isinstance(x, (Quantity, Estimate)):

@@ -257,18 +257,28 @@ def make_alignment(estimate: Estimate, names: tuple, data: Data = None) -> Align
     return made
 
 # %% ../nbs/inside_similarity.ipynb #aea7da16
+def _check_subjects(subjects, names):
+    "Return a list of names; None: all."
+    subjects = names if subjects is None else subjects
+    listed = isinstance(subjects, (list, tuple))
+    if not (listed and all(isinstance(name, str) for name in subjects)):
+        problem = f"subjects must be a list of names, of {', '.join(names)}"
+        raise ArgumentError("subjects", problem)
+    return subjects
+
+
 def subject_ceiling(self, subjects: list = None) -> Quantity:  # names; None: all
     "Return the mean alignment between subjects: how alike another subject would be."
-    subjects = self.names if subjects is None else subjects
+    subjects = _check_subjects(subjects, self.names)
     mean = mean_alignment(self.estimate, [*itertools.combinations(subjects, 2)])
     return self.estimate.scaled.derive(mean, name=f"Ceiling of {', '.join(subjects)}")
 
 
 def relative_to_ceiling(self, model: str, subjects: list = None) -> Quantity:
     "Return the mean alignment of a model with subjects (None: all others) over their own."
-    if subjects is None:
-        subjects = [name for name in self.names if name != model]
-    if model not in self.names:
+    others = [name for name in self.names if name != str(model)]
+    subjects = _check_subjects(subjects, others)
+    if str(model) not in self.names:
         problem = f"model = {model!r} is not one of {', '.join(self.names)}"
         raise ArgumentError("model", problem)
     ceiling = mean_alignment(self.estimate, [*itertools.combinations(subjects, 2)])
@@ -356,7 +366,7 @@ class Alignments(ResultTable):
         "Return the pairs of different systems that were compared."
         pairs = itertools.combinations(self.names, 2)
         pairs = [*(itertools.product(*self.families) if self.families else pairs)]
-        if of is not None and of not in self.names:
+        if of is not None and str(of) not in self.names:
             raise ArgumentError("of", f"of = {of!r} is not one of {', '.join(self.names)}")
         turned = [(y if x == of else x, of) for x, y in pairs if of in (x, y)]
         return pairs if of is None else turned

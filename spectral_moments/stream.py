@@ -16,7 +16,8 @@ from .checks import check_population
 from .engine.arrays import check_trials
 from .engine.data import check_axes, open_data
 from .engine.average import Options
-from .engine.methods import add_sampled, check_words, run_plan
+from .engine.methods import add_sampled, check_words
+from .engine.methods import drop_lost, run_plan
 from spectral_moments.engine.pair_sums import (
     PairSums,
     Products,
@@ -122,7 +123,7 @@ def estimate_stream(
         known = None
         if not self.n_missing:
             found = pair_moments(data, words[:2], self._reader, self._sums, stderr)
-            known = words[:2], found
+            known = words[:2], drop_lost(found, data, words[:2])
         total = self.n_rows, held.n_groups
         moments = add_sampled(data, words, options, known, *total)
     settings = dict(method="auto", n_permutations=None, seed=0)

@@ -142,3 +142,35 @@ def test_every_chapter_is_in_the_book():
     toc = (ROOT / "_toc.yml").read_text()
     for path in (ROOT / "nbs").glob("*.ipynb"):
         assert f"nbs/{path.stem}\n" in toc, f"{path.name} is not in _toc.yml"
+
+
+EST = sm.estimate(sm.Linear(3).sample(12, 9, random_state=0), 3)
+PAIR = sm.alignments({x: sm.Linear(3).sample(12, 9, random_state=0) for x in "ab"})
+
+
+@pytest.mark.parametrize(
+    ("call", "argument"),
+    [
+        (lambda: EST.derive(3), "f"),
+        (lambda: EST.derive(len, scale=[1]), "scale"),
+        (lambda: EST.derive(lambda m: m[0], order=[1]), "order"),
+        (lambda: EST[2].p_value(np.ones(2)), "null"),
+        (lambda: EST[2].p_value(None), "null"),
+        (lambda: PAIR.ceiling(len), "subjects"),
+        (lambda: PAIR.relative("a", [["b"]]), "subjects"),
+        (lambda: PAIR.relative(np.ones(3)), "model"),
+        (lambda: PAIR.pairs(np.ones(3)), "of"),
+        (lambda: sm.power_law(EST, law={}), "law"),
+        (lambda: sm.compare({"a": EST, "b": EST}, paired=[1]), "paired"),
+        (lambda: sm.load("x.csv", np.ones(3)), "key"),
+        (lambda: sm.kong_valiant(np.eye(3), 2, sampled=np.ones(3)), "sampled"),
+        (lambda: sm.dimension_by_size(np.eye(9), []), "shares"),
+        (lambda: sm.estimate(np.eye(5), groups=[[1], [2, 3]]), "groups"),
+        (lambda: sm.noise.noise_moments(np.ones((2, 9, 9)), groups=[[1], [2]]), "groups"),
+        (lambda: sm.feasible(sm.estimate(1e150 * sm.Linear(3).sample(20, 9))), "est"),
+    ],
+)
+def test_what_cannot_be_used_is_refused_by_name(call, argument):
+    with pytest.raises(sm.ArgumentError) as caught:
+        call()
+    assert caught.value.argument == argument

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from conftest import cycle_mean, normal
 
+import spectral_moments as sm
 from spectral_moments.engine import data as engine_data
+from spectral_moments.engine import methods
 from spectral_moments.engine.arrays import sum_blocks
 from spectral_moments.engine.average import Options
 from spectral_moments.engine.data import open_data
@@ -130,3 +132,26 @@ def test_missing_and_infinite_entries_are_seen():
     data.matrices["a"].trials[0, 3, 2] = np.inf
     with pytest.raises(ValueError, match="infinite entries"), np.errstate(all="ignore"):
         pair_means(data, WORDS[1], Options())
+
+
+def test_a_row_far_larger_than_the_others(monkeypatch):
+    x = normal((600, 6)) @ normal((6, 8), 1)
+    for size, gone in ((1e3, False), (1e12, True)):
+        x[540, 3] = size
+        expected = sm.estimate(x, stderr=False).values
+        with monkeypatch.context() as patch:
+            patch.setattr(methods, "TALLEST", 64)
+            found = sm.estimate(x, stderr=False)
+        assert found.methods == ["all rows", "all rows"]
+        assert any("m(2) lost all digits" in note for note in found.notes) == gone
+        shown = expected[:1] if gone else expected
+        np.testing.assert_allclose(found.values[: len(shown)], shown, rtol=1e-9)
+        assert np.isnan(found.values[1]) == gone
+
+
+@pytest.mark.parametrize("columns", [1, 2])
+def test_as_many_columns_as_a_cycle_has(columns, monkeypatch):
+    monkeypatch.setattr(methods, "TALLEST", 4)
+    monkeypatch.setattr(methods, "TALLEST_RATIO", 0)
+    found = sm.estimate(normal((30, columns)), columns)  # numpy does not warn
+    assert np.isinf(found.stderr[-1]) and np.isfinite(found.values[-1])

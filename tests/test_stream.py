@@ -205,3 +205,12 @@ def test_batches_of_far_other_sizes():
         pair.estimate().values for pair in (small.merge(large), large.merge(small))
     )
     np.testing.assert_allclose(one, other, rtol=1e-12)
+
+
+def test_columns_far_from_zero_lose_digits():
+    far = PHI + 1e6
+    lost = fed(far, [200, 200], sample=64).estimate()
+    assert np.isfinite(lost.values[0]) and np.isnan(lost.values[1])
+    assert any("m(2) lost all digits" in note for note in lost.notes)
+    near = fed(far - far[:50].mean(axis=0), [200, 200], sample=64).estimate()
+    np.testing.assert_allclose(near.values, estimate(PHI).values, rtol=1e-6)

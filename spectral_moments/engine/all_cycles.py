@@ -150,6 +150,7 @@ def word_means(
     means = terms.sums / np.array([[np.longdouble(number or math.nan)] for number in ways])
     if counts:  # the fraction of the cycles of each pattern that is measured
         fraction, size = combine_terms(means, sum_graphs(terms, counts, axes)[0])
+        fraction = to_numpy(fraction)  # of a tensor with gradient
         means = means / np.where(fraction > FEWEST_CYCLES * size, fraction, np.nan)[:, None]
     if deviations:
         coefficients = {"": terms.coefficients}

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['METHODS', 'HIGHEST', 'LARGE', 'MANY_DRAWS', 'FEW_DRAWS', 'TALLEST', 'TALLEST_RATIO', 'exact_order', 'check_words',
-           'choose_step', 'moments_in_memory', 'add_sampled', 'run_plan']
+           'choose_step', 'lost_words', 'drop_lost', 'moments_in_memory', 'add_sampled', 'run_plan']
 
 # %% ../../nbs/inside_methods.ipynb #92b2c98d
 import math
@@ -106,6 +106,23 @@ def choose_step(data: Data, order: int, options: Options) -> Step:
     return step
 
 # %% ../../nbs/inside_methods.ipynb #f2c3db93
+def lost_words(moments: Moments, data: Data, words: tuple) -> np.ndarray:  # (words,)
+    "Return which words lost all digits to rounding."
+    lost = moments.rounding > LOST * abs(to_numpy(moments.values))  # not if it is NaN
+    if lost.any():
+        lost &= moments.rounding > NEGLIGIBLE * typical_sizes(data, words)
+    return lost
+
+
+def drop_lost(moments: Moments, data: Data, words: tuple) -> Moments:
+    "Put NaN where a word lost all digits to rounding."
+    lost = lost_words(moments, data, words)
+    if not lost.any():
+        return moments
+    values = np.where(lost, np.nan, to_numpy(moments.values))
+    return moments._replace(values=values, lost=lost | moments.lost)
+
+
 def moments_in_memory(data: Data, words: tuple, options: Options) -> Moments:
     "Estimate words; what all cycles lose to rounding, by increasing cycles or as NaN."
     plan, parts = {}, []
@@ -114,14 +131,12 @@ def moments_in_memory(data: Data, words: tuple, options: Options) -> Moments:
         plan.setdefault(step[1:], (step, []))[1].append(word)
     for step, some in plan.values():
         if step.means is pair_means:
-            found = pair_means(data, some, options)
+            found = drop_lost(pair_means(data, some, options), data, some)
         else:
             found = average(data, step, tuple(some), options)
         parts.append((some, found))
     moments = join_moments(parts, words) if len(parts) > 1 else found
-    lost = moments.rounding > LOST * abs(to_numpy(moments.values))  # not if it is NaN
-    if lost.any():
-        lost &= moments.rounding > NEGLIGIBLE * typical_sizes(data, words)
+    lost = lost_words(moments, data, words)
     if not lost.any():
         return moments
     gone = tuple(word for word, x in zip(words, lost) if x)
@@ -129,9 +144,8 @@ def moments_in_memory(data: Data, words: tuple, options: Options) -> Moments:
     if options.method == "auto" and able:
         options = options._replace(method="increasing", n_permutations=None)
         parts = [(words, moments), (gone, moments_in_memory(data, gone, options))]
-        return join_moments(parts, words)._replace(lost=lost)
-    values = np.where(lost, np.nan, to_numpy(moments.values))
-    return moments._replace(values=values, lost=lost)
+        return join_moments(parts, words)._replace(lost=lost | moments.lost)
+    return drop_lost(moments, data, words)
 
 # %% ../../nbs/inside_methods.ipynb #7053cfd7
 def add_sampled(
@@ -166,5 +180,6 @@ def run_plan(
     adding = options.method == "auto" and has_pair_sums(data)
     if short and adding and not any(part.missing.values()):
         moments = pair_means(data, short, options, part)
-        known = None if moments is None else (short, moments)
+        if moments is not None:
+            known = short, drop_lost(moments, part, short)
     return add_sampled(part, words, options, known, data.inputs.size, data.inputs.count)

@@ -204,6 +204,7 @@ def row_deviations(terms, G, word, data):
     return (terms.mean() - terms) / pairs if pairs > 0 else np.full(G, np.nan)
 
 
+@np.errstate(divide="ignore", invalid="ignore")  # as many columns as a cycle has
 def column_deviations(M, G, word, places, data, meet):
     "Return deviations by kind of axis of a word; `meet`: sums of rows that meet."
     a, b, c, d = places
@@ -322,8 +323,10 @@ def pair_moments(
     deviations: bool = True,  # whether to compute leave-one-out deviations
 ) -> Moments:
     "Estimate words from sums over all rows."
-    places, none = reader.places, np.zeros(len(words))
+    places, about_origin = reader.places, sums
     sums = [about_mean(x, places) if data.center else x for x in sums]
+    both = [*zip(about_origin, sums)]
+    rounding = [[_rounding(*x, word, places[word], data) for word in words] for x in both]
     values = [[word_value(x, word, places, data) for word in words] for x in sums]
     methods, replicates = ["all rows"] * len(words), {}
     if deviations:
@@ -336,7 +339,21 @@ def pair_moments(
         if share < 1:
             multiplicity = np.full(data.inputs.count, 1 / share)
             replicates["inputs"] = replicates["inputs"]._replace(multiplicity=multiplicity)
-    return Moments(np.mean(values, axis=0), replicates, none, methods, none > 0)
+    rounding, none = np.max(rounding, axis=0), np.zeros(len(words), dtype=bool)
+    return Moments(np.mean(values, axis=0), replicates, rounding, methods, none)
+
+
+def _rounding(about_origin, sums, word, places, data):
+    "Bound the rounding error of a word by the size of what was added."
+    a, b, c, d = places
+    before, M, G = abs(about_origin.whole), abs(sums.whole), sums.count
+    if len(word) == 1:
+        size = np.trace(before[a, c]) / G
+    else:
+        size = (before[a, b] * M[c, d] + M[a, b] * before[c, d]).sum()
+        squares = abs(about_origin.products[word, False].KL[0, 0]).sum()
+        size = (size + squares) / math.perm(G, 2)
+    return np.finfo(float).eps * size / column_pairs(data, word)[1]
 
 
 def _deviations(data, words, reader, split, sums):

@@ -39,6 +39,8 @@ def load(
     >>> phi = sm.load("session.mat", "rates")  # doctest: +SKIP
     >>> phi, movie = sm.load("a.csv", index="movie"), sm.load("a.csv", "movie")  # doctest: +SKIP
     """
+    if not isinstance(key, (str, int, type(None))):
+        raise ArgumentError("key", "key must be the name of an array or of a column")
     if isinstance(path, (list, tuple)):
         return _join([load(part, key, header=header, index=index) for part in path])
     with _naming(path):

@@ -153,6 +153,7 @@ def report(
         except ImportError:
             remedy = f"a report needs {package}; pip install 'spectral_moments[report]'"
             raise ImportError(remedy) from None
+    title = title if title is None else str(title)
     named = given if isinstance(given, dict) else {title or "Recording": given}
     named = {printable(str(name)): x for name, x in named.items()}
     if not named:

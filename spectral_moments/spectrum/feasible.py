@@ -47,7 +47,11 @@ def moments_and_covariance(est: Estimate) -> tuple[np.ndarray, np.ndarray]:
     if not m[0] > 0:
         raise ArgumentError("est", "m(1) is not positive; measure more rows and columns")
     floor = 1e-9 * abs(m) + np.finfo(float).tiny  # the ninth digit is rounding
-    C[np.diag_indices(k)] = np.maximum(est.stderr[:k], floor) ** 2
+    with np.errstate(over="ignore", under="ignore"):
+        C[np.diag_indices(k)] = np.maximum(est.stderr[:k], floor) ** 2
+    if not (np.isfinite(C).all() and (C.diagonal() > 0).all()):
+        problem = "the errors are beyond the range of doubles; divide phi by a constant"
+        raise ArgumentError("est", problem)
     return m, C
 
 # %% ../../nbs/inside_feasible.ipynb #fein00010

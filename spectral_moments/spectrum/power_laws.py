@@ -275,7 +275,7 @@ def power_law(
 ) -> DecayFit:
     "Fit exponent and scale of a power law to moments: print(power_law(est))."
     laws = {"power": "exponential", "exponential": "power"}
-    if law not in laws:
+    if str(law) not in laws:
         raise ArgumentError("law", f"law = {law!r} is not 'power' or 'exponential'")
     rank = np.inf if rank is None else check_count(rank, "rank")
     fit = _fit_decay(est, orders, law, rank)

@@ -31,13 +31,14 @@ class DimensionBySize(ResultTable):
     @property
     def dimensions(self):
         "Dimensions of the mean moments of each size, with the error of the draws."
-        means = [(x.mean(axis=0), np.cov(x.T) / len(x)) for x in self.moments]
+        with np.errstate(over="ignore", invalid="ignore"):  # beyond doubles
+            means = [(x.mean(axis=0), np.cov(x.T) / len(x)) for x in self.moments]
         return [from_moments(m, covariance=C).dimension() for m, C in means]
 
     @property
     def band(self):
         "Middle 80% of single submatrices, (sizes, 2); infinite where m(2) is negative."
-        with np.errstate(divide="ignore", invalid="ignore"):  # constant submatrices
+        with np.errstate(all="ignore"):  # constant submatrices, or beyond doubles
             parts = [np.quantile(x[:, 1] / x[:, 0] ** 2, [0.9, 0.1]) for x in self.moments]
         return np.array([[1 / y if y > 0 else np.inf for y in pair] for pair in parts])
 
@@ -101,7 +102,7 @@ def dimension_by_size(
     check_options("dimension_by_size", options, ESTIMATE_OPTIONS)
     n_draws = check_count(n_draws, "n_draws", least=2)
     rng, shares = check_random_state(random_state), check_numbers(shares, "shares").ravel()
-    if not ((shares > 0) & (shares <= 1)).all():
+    if not len(shares) or not ((shares > 0) & (shares <= 1)).all():
         raise ArgumentError("shares", f"shares = {shares} must be above 0, at most 1")
     about = {name: options.pop(name) for name in DATA_OPTIONS if name in options}
     data, words = open_data({"phi": phi}, **about), power_words(2)
