@@ -38,6 +38,13 @@ def test_bounds_are_wider_with_errors():
     assert largest_eigenvalue_bounds(sm.from_moments([1.0, 0.1], [0.1, 0.5])).low == 0
 
 
+def test_intervals_hold_at_once():
+    m = power_sums([1.0, 0.5, 0.2], 5)
+    est = sm.from_moments(m, 0.05 * m)
+    found = bounds.joint_intervals(est, 0.95)
+    np.testing.assert_allclose(found, est.interval(0.99), rtol=1e-9)  # 5% among five
+
+
 def test_orders_without_errors_are_left_out():
     m = power_sums([1.0, 0.5], 3)
     partly = sm.from_moments(m, [0.1, 0.1, np.inf])

@@ -192,10 +192,10 @@ def test_noise_of_the_features_measured_groups_and_refusals():
     cov = (v @ v.T + np.eye(12)) / 12
     truth = [np.trace(cov), np.trace(cov @ cov)]
     assert (abs(est.values[2:4] - truth) < 4 * est.stderr[2:4]).all()
-    missing = trials.copy()
-    missing[3, ::7] = np.nan
-    some = noise_moments(missing).estimate
-    assert (abs(some.values[2:4] - [4, 3]) < 5 * some.stderr[2:4] + 1).all()
+    missing = trials[:2].copy()
+    missing[1, 0, 0] = np.nan
+    some, every = (noise_moments(x).estimate.values[:4] for x in (missing, trials[:2]))
+    np.testing.assert_allclose(some, every, rtol=0.01)
     grouped = noise_moments(trials, groups=np.repeat(np.arange(30), 4))
     assert grouped.estimate.replicates["inputs"].deviations.shape[1] == 30
     for bad, options, words in (

@@ -87,6 +87,9 @@ def test_an_unbiased_dimension_does_not_depend_on_the_size():
     found = sm.dimension_by_size(phi, (0.2, 0.5), n_draws=30, center=False)
     for q in found.dimensions:
         assert abs(q.value - found.whole.uncorrected) < 4 * q.stderr
+    ratios = found.moments[1][:, 0] ** 2 / found.moments[1][:, 1]
+    error = ratios.std(ddof=1) / 30**0.5  # of the draws
+    assert 0.5 * error < found.dimensions[1].stderr < 2 * error
     small = np.mean([sm.naive(phi[k::5, k::5], 2) for k in range(5)], axis=0)
     m = sm.naive(phi, 2)
     assert small[0] ** 2 / small[1] < 0.7 * m[0] ** 2 / m[1]  # negative control
