@@ -56,7 +56,7 @@ def test_one_recording(tmp_path):
     assert all(f"{x:.4g}" in text for x in (*est.values, *est.stderr))
     (link,) = re.findall('href="data:application/json,(.*?)"', page)
     assert json.loads(unquote(link)) == {"A & B": json.loads(json.dumps(est.to_dict()))}
-    assert len(page) < 1e6 and page.count("<svg") >= 4  # one file, without script
+    assert len(page) < 1e6 and page.count("<svg") >= 3  # one file, without script
     assert not re.search(r"<script|<img|<link|@import|url\(http|\son\w+=", page)
     assert "default-src 'none'" in page and "currentColor" in page
     assert "light-dark(" in page and "@media print" in page

@@ -122,8 +122,7 @@ class Spectrum(ResultTable):
         "Return one row for each order."
         names = ("n", "unbiased", "feasible", "stderr")
         columns = (x.tolist() for x in (self.est.values, self.values, self.moments.stderr))
-        orders = range(1, len(self.values) + 1)
-        return [dict(zip(names, row)) for row in zip(orders, *columns)]
+        return [dict(zip(names, (n, *row))) for n, row in enumerate(zip(*columns), 1)]
 
     def title(self):
         "Say what the numbers are."

@@ -312,8 +312,7 @@ def _function_notes(name, resolved, unseen, endless, misfit):
         problem = f"eigenvalues beyond the {resolved:.3g} resolved directions matter"
         notes.append(f"{name} is uncertain by {unseen:.0%}: {problem}; measure more.")
     if misfit > MAX_MISFIT:
-        problem = f"a smooth one that differs by up to {misfit:.0%} was used"
-        notes.append(f"{name} is too sharp a function: {problem}.")
+        notes.append(f"{name} is too sharp: a smooth function {misfit:.0%} off was used.")
     return notes
 
 # %% ../../nbs/inside_functions.ipynb #fuin00032

@@ -17,7 +17,7 @@ from scipy.special import chdtrc, ndtri, zeta
 
 from ..checks import ArgumentError, check_count, check_level
 from ..engine.arrays import svd
-from ..results import Estimate, ResultTable, rank_axes
+from ..results import Estimate, ResultTable
 from .feasible import moments_and_covariance
 
 # %% ../../nbs/inside_power_laws.ipynb #poin00006
@@ -200,10 +200,6 @@ class DecayFit(ResultTable):
         test = f"chi2({dof}) = {self.chi_square:.2f}, p = {self.p_value:.2g} ({verdict})"
         return f"goodness of fit: {test}"
 
-    def plot(self, ax=None, *, count: int = 100, **style):
-        "Draw `count` eigenvalues of the law against rank, on new or given axes."
-        return rank_axes(ax, self.eigenvalues(count), **{"label": self.law, **style})
-
 # %% ../../nbs/inside_power_laws.ipynb #poin00021
 def orders_to_fit(est: Estimate, orders=None) -> tuple:
     """Return the orders from 2 on with a relative error below one half, or an error that
@@ -232,9 +228,7 @@ def _too_few(number, bad):
 # %% ../../nbs/inside_power_laws.ipynb #poin00022
 def _decay_notes(fit, bend):
     "List what should not be trusted of a fitted law."
-    name, other = "exponent", "exponential"
-    if fit.law == "exponential":
-        name, other = "rate", "power"
+    name, other = ("exponent", "exponential") if fit.law == "power" else ("rate", "power")
     if fit.p_value < 0.05:
         problem = f"Fit rejected (p = {fit.p_value:.2g}): do not report the {name}"
         return [f"{problem}; try law={other!r} or sm.feasible(est)."]
