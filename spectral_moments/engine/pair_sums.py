@@ -61,16 +61,21 @@ def sum_products(z, places, own, average):  # rows and mean of groups (G, n + 1,
         if len(average) == 2:
             ab, cd = average @ ab, average @ cd
         KL = np.einsum("giq,gjq->ijq", ab, cd)
-        pairs = (ab, c[:, -1]), (cd, a[:, -1]), (ab, d[:, -1]), (cd, b[:, -1])
-        others = [np.einsum("giq,gq->iq", *pair) for pair in pairs[: 1 if alike else 4]]
+        pairs = [(ab, c[:, -1])]
+        if not alike:
+            pairs += [(cd, a[:, -1]), (ab, d[:, -1]), (cd, b[:, -1])]
+        others = [np.einsum("giq,gq->iq", x, y) for x, y in pairs]
     else:
         K = a @ c.swapaxes(1, 2)
         L = K if alike else b @ d.swapaxes(1, 2)
         KL = (average @ (K * L).sum(axis=0) @ average.T)[..., None]
-        pairs = (K[:, :, -1], b), (K[:, -1], d), (L[:, :, -1], a), (L[:, -1], c)
-        others = [np.einsum("gi,giq->iq", *pair) for pair in pairs[: 1 if alike else 4]]
-        others = [average @ x for x in others]
-    return Products(KL, *(others * 4 if alike else others))
+        pairs = [(K[:, :, -1], b)]
+        if not alike:
+            pairs += [(K[:, -1], d), (L[:, :, -1], a), (L[:, -1], c)]
+        others = [average @ np.einsum("gi,giq->iq", x, y) for x, y in pairs]
+    if alike:
+        others = others * 4
+    return Products(KL, *others)
 
 
 def sum_rows(
@@ -121,7 +126,7 @@ def about_mean(sums: PairSums, places: dict) -> PairSums:
         shared += _form(alpha, _block(N, c, b, own), delta) - 3 * sums.count * ac * bd
         shared += _form(gamma, _block(N, a, d, own), beta)
         of_i, of_j = [], []  # what depends on the row i, or on the row j, only
-        for A in (M, N)[: len(Kb)]:
+        for A in (M,) if len(Kb) == 1 else (M, N):  # without groups they are the same
             of_i.append(_form(gamma, _block(A, a, b, own), delta))
             of_j.append(_form(alpha, _block(A, c, d, own), beta))
         of_i = of_i - (Kb * delta).sum(axis=2) - (La * gamma).sum(axis=2)
