@@ -41,17 +41,6 @@ def test_laws_are_sums_over_their_eigenvalues():
     np.testing.assert_allclose(found, 0.1 * n + total(np.exp(-0.3 * (i - 1))), rtol=1e-10)
 
 
-def test_exact_moments_give_the_parameters():
-    for a in (0.7, 1.0, 1.5):
-        fit = sm.power_law(exact(sm.PowerLaw(a, 5000, scale=0.3).moments(6)), rank=5000)
-        np.testing.assert_allclose([fit.exponent, fit.scale], [a, 0.3], rtol=1e-4)
-        values = fit.eigenvalues(3)
-        np.testing.assert_allclose(values, 0.3 * np.arange(1.0, 4) ** -a, rtol=1e-3)
-    process = sm.RBF(1, input_cov=16.0)
-    fit = sm.power_law(exact(process.moments(6)), law="exponential")
-    np.testing.assert_allclose(fit.eigenvalues(9), process.eigenvalues(9), rtol=1e-3)
-
-
 # --- errors -------------------------------------------------------------------------------
 
 

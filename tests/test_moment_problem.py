@@ -24,11 +24,6 @@ def test_norm_between_bounds(eigenvalues, k):
     assert low <= top * (1 + 1e-12) and top <= high * (1 + 1e-12)
 
 
-def test_norm_of_rank_one_is_exact():
-    found = largest_eigenvalue_bounds(0.7 ** np.arange(1, 6))
-    np.testing.assert_allclose(found, (0.7, 0.7), rtol=1e-12)
-
-
 def test_bounds_are_wider_with_errors():
     m = power_sums([1.0, 0.5, 0.2], 5)
     exact, est = largest_eigenvalue_bounds(m), sm.from_moments(m, 0.05 * m)

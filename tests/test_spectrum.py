@@ -102,19 +102,6 @@ def test_feasible_keeps_good_moments_and_repairs_bad_ones():
     np.testing.assert_allclose(repaired, m, rtol=0.05)  # the others determine it
 
 
-def test_the_nearest_point_has_no_descent_direction():
-    "The conditions of Karush, Kuhn and Tucker, for random points and norms."
-    rng, rows = np.random.default_rng(1), moment_grid(60) ** np.arange(5)[:, None]
-    for _ in range(20):
-        root = np.linalg.cholesky(np.cov(rng.standard_normal((5, 9))))
-        y = rng.standard_normal(5)
-        nu = module.nearest_point(y, rows, root)
-        gradient = np.linalg.solve(root @ root.T, rows @ nu - y) @ rows
-        size = np.linalg.norm(np.linalg.solve(root, rows), axis=0) * np.linalg.norm(y)
-        assert nu.min() >= 0 and (gradient / size).min() > -1e-7
-        assert abs(gradient / size)[nu > 0].max(initial=0) < 1e-7
-
-
 def test_a_spectrum_is_deterministic_and_keeps_errors_and_notes():
     est = sm.estimate(RBF(3).sample(40, 60, 2), 4, center=False)
     one, other = sm.feasible(est), sm.feasible(est)

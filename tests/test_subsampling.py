@@ -54,14 +54,6 @@ def test_the_mean_over_all_submatrices_is_the_whole(case):
     np.testing.assert_allclose(mean, whole, rtol=1e-9)
 
 
-def test_biased_estimators_fail_the_same_check():
-    naive = lambda x, _=None: sm.naive(x, 2)
-    one_sided = lambda x, _=None: sm.kong_valiant(x, 2, sampled="rows")
-    for f in (naive, one_sided):
-        mean = mean_over_parts(f, MATRIX, 4, 3)
-        assert abs(mean[1] / f(MATRIX)[1] - 1) > 0.05
-
-
 def test_dimension_by_size_is_that_of_mean_moments():
     phi = sm.Linear(8).sample(30, 40, 2)
     found = sm.dimension_by_size(phi, (0.3, 1.0), n_draws=6, random_state=1)
