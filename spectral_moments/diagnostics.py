@@ -140,6 +140,8 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
     else:
         numbers, trials = matrix.preview()
         trials = look(trials)
+    if np.isnan(trials).all():  # of the rows that were looked at
+        return []
     if np.nanmin(trials) == np.nanmax(trials):
         return ["All entries are equal: is it the right matrix?"]
     x, centred, known = _mean_of_trials(trials)

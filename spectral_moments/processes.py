@@ -112,11 +112,12 @@ class PowerLaw(_Bilinear):
         *,
         scale: float = 1.0,  # the largest eigenvalue
     ):
-        self.exponent = float(check_numbers(exponent, "exponent"))
+        number = check_numbers(exponent, "exponent")
+        if number.shape or not 0 <= number < np.inf:
+            raise ArgumentError("exponent", f"exponent = {exponent} must be 0 or positive")
+        self.exponent = float(number)
         self.rank = check_count(rank, "rank")
         self.scale = check_positive(scale, "scale", "an eigenvalue")
-        if not 0 <= self.exponent < np.inf:
-            raise ArgumentError("exponent", f"exponent = {exponent} must be 0 or positive")
 
     def _spectrum(self, count):
         return self.scale * np.arange(1.0, self.rank + 1) ** -self.exponent

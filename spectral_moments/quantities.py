@@ -305,7 +305,8 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
     @property
     def stderr(self):
         "Standard error of the value."
-        return float(abs(self.scale.derivative(self.transformed)) * self.error)
+        with np.errstate(invalid="ignore"):  # at the end of a scale
+            return float(abs(self.scale.derivative(self.transformed)) * self.error)
 
     @property
     def error_by_source(self):

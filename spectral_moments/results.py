@@ -374,8 +374,8 @@ def from_moments(
         problem += "sm.estimate(phi, 4) if it is a matrix phi of responses"
         raise ArgumentError("values", problem)
     k = len(values)
-    shapes = ("stderr", stderr, (k,)), ("covariance", covariance, (k, k))
-    for name, given, shape_needed in shapes:
+    shapes = [("stderr", stderr, (k,)), ("covariance", covariance, (k, k))]
+    for name, given, shape_needed in [*shapes, ("shape", shape, (3,))]:
         if given is not None and np.shape(given) != shape_needed:
             problem = f"{name} has shape {np.shape(given)}; {k} values need {shape_needed}"
             raise ArgumentError(name, problem)

@@ -141,5 +141,5 @@ def test_messages(call, message):
 def test_a_failed_solve_says_so(monkeypatch):
     failed = SimpleNamespace(status=4, message="numerical difficulties.")
     monkeypatch.setattr("scipy.optimize.linprog", lambda *a, **k: failed)
-    with pytest.raises(RuntimeError, match="not solved: numerical difficulties"):
+    with pytest.raises(sm.ArgumentError, match="not solved: numerical difficulties"):
         sm.function_bounds([1.0, 0.5], np.sqrt)

@@ -209,29 +209,28 @@ def row_deviations(terms, G, word, data):
     return (terms.mean() - terms) / pairs if pairs > 0 else np.full(G, np.nan)
 
 
-@np.errstate(divide="ignore", invalid="ignore")  # as many columns as a cycle has
 def column_deviations(M, G, word, places, data, meet):
     "Return deviations by kind of axis of a word; `meet`: sums of rows that meet."
     a, b, c, d = places
     kind, other = data.spaces[word[0]], data.spaces[word[-1]]
     if len(word) == 1:
         each = M[a, c].diagonal() / (G - 1 if data.center else G)
-        return {kind: -(each - each.mean()) / (len(each) - 1)}
+        return {kind: -(each - each.mean()) / (len(each) - 1 or math.nan)}
     products, scale = M[a, b] * M[c, d], G * (G - 3) if data.center else math.perm(G, 2)
     by_row = (products.sum(axis=1) - meet[0]) / scale
     by_column = (products.sum(axis=0) - meet[1]) / scale
     if kind != other:
         m, n = products.shape
         return {
-            kind: -(by_row - by_row.mean()) / ((m - 1) * n),
-            other: -(by_column - by_row.sum() / n) / ((n - 1) * m),
+            kind: -(by_row - by_row.mean()) / ((m - 1) * n or math.nan),
+            other: -(by_column - by_row.sum() / n) / ((n - 1) * m or math.nan),
         }
     own, total = (products.diagonal() - meet[2]) / scale, by_row.sum()
     same, pairs = column_pairs(data, word)
     value = (total - same * own.sum()) / pairs
     same, pairs = column_pairs(data, word, left_out=1)
     rest = total - by_row - by_column + own - same * (own.sum() - own)
-    return {kind: rest / pairs - value}
+    return {kind: rest / (pairs or math.nan) - value}
 
 # %% ../../nbs/inside_pair_sums.ipynb #9b04962d
 class PairReader(NamedTuple):

@@ -41,6 +41,8 @@ def load(
     """
     if not isinstance(key, (str, int, type(None))):
         raise ArgumentError("key", "key must be the name of an array or of a column")
+    if not isinstance(header, (bool, type(None))):
+        raise ArgumentError("header", "header must be True, False or None")
     if isinstance(path, (list, tuple)):
         return _join([load(part, key, header=header, index=index) for part in path])
     with _naming(path):

@@ -101,7 +101,7 @@ def _largest(objective, powers, low, high) -> float:
         problem += "the level, or take sm.feasible(est).moments"
         raise ArgumentError("moments", problem)
     problem = f"the linear program was not solved: {result.message}; use fewer orders"
-    raise RuntimeError(problem)
+    raise ArgumentError("moments", problem)
 
 # %% ../../nbs/inside_bounds.ipynb #boin00014
 def _open_program(moments, level, s):
@@ -132,6 +132,8 @@ def function_bounds(
     n_grid: int = 200,  # number of points of each of the two grids
 ) -> Bounds:
     "Bound the sum of a function over the eigenvalues: function_bounds(est, np.sqrt)."
+    if not callable(function):
+        raise ArgumentError("function", "function must take an array, as numpy.sqrt")
     s = moment_grid(n_grid, 1e-6)
     upper, powers, low, high = _open_program(moments, level, s)
     per_trace = lambda t: np.asarray(function(upper * t), dtype=float) / t

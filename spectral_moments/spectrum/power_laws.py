@@ -271,6 +271,8 @@ def power_law(
     laws = {"power": "exponential", "exponential": "power"}
     if str(law) not in laws:
         raise ArgumentError("law", f"law = {law!r} is not 'power' or 'exponential'")
+    if orders is not None and not np.iterable(orders):
+        raise ArgumentError("orders", "orders must be a list of numbers from 2 on")
     rank = np.inf if rank is None else check_count(rank, "rank")
     fit = _fit_decay(est, orders, law, rank)
     fit.notes.extend(est.notes)
