@@ -95,7 +95,7 @@ def dimension(
     name = "participation ratio" if order == 2 else f"order {order}"
     single = self.settings and self.shapes[system][0] == 1
     noisy = single and not self.settings.get("noise")
-    noisy = noisy and not self.settings.get("noiseless")
+    noisy = noisy and system not in self.settings.get("noiseless", [])
     known = dict(name=f"Dimension ({name})", notes=list(self.scaled.notes))
     known["remark"] = describe_data(self) + f"\n{SINGLE_TRIAL}" * bool(noisy)
     value, error = self.scaled.values[first], self.scaled.stderr[first]
@@ -113,7 +113,8 @@ def dimension(
     if units and found.transformed < 1 / units:
         note = f"The estimate exceeds the {units} units there are: given as {units}."
         found = replace(found, transformed=1 / units, notes=[*found.notes, note])
-    elif self.settings and Q <= FEW_FEATURES and math.isinf(found.interval()[1]):
+    few = self.settings and not units and Q <= FEW_FEATURES
+    if few and math.isinf(found.interval()[1]):
         note = f'If these {Q} features are all there are, pass population="all".'
         found.notes.append(note)
     return replace(found, limits=(1 / units if units else -math.inf, 1.0))
@@ -341,8 +342,8 @@ def make_estimate(
         "version": __version__,
         **settings,
     }
-    if all(x.noiseless for x in data.matrices.values()):
-        settings["noiseless"] = True
+    noiseless = [name for name, x in data.matrices.items() if x.noiseless]
+    settings |= {"noiseless": noiseless} if noiseless else {}
     known = list(words), dict(data.shapes), list(moments.methods), settings
     result = scaled = Estimate(moments.values, moments.replicates, *known)
     exponents = {name: 2 * x.scale_exponent for name, x in data.matrices.items()}

@@ -5,8 +5,7 @@
 # %% auto #0
 __all__ = ['N_TESTED_ROWS', 'N_HALVED_ROWS', 'ABOVE_ONE', 'SINGLE_TRIAL', 'WORD_OPTIONS', 'OPTIONS', 'PermutationTest',
            'permutation_test', 'mean_alignment', 'Alignment', 'is_noisy', 'make_alignment', 'subject_ceiling',
-           'relative_to_ceiling', 'best_pair', 'plot_alignments', 'Alignments', 'alignments', 'alignment',
-           'alignment_from_kernels']
+           'relative_to_ceiling', 'best_pair', 'Alignments', 'alignments', 'alignment', 'alignment_from_kernels']
 
 # %% ../nbs/inside_similarity.ipynb #3262facc
 import inspect
@@ -25,7 +24,7 @@ from .engine.views import make_factors, trial_splits
 from .estimation import estimate_words
 from .quantities import Quantity, ResultTable, plus_minus
 from .quantities import rename_replicates
-from .results import Estimate, describe_data, new_axes
+from .results import Estimate, describe_data
 
 # %% ../nbs/inside_similarity.ipynb #763e08cd
 N_TESTED_ROWS = 2**11  # inputs of a permutation test
@@ -205,7 +204,6 @@ class Alignment(Quantity):
     names: tuple = ("phi", "psi")  # of the two systems
     data: Data = None  # what was measured
     permutation_test = permutation_test
-    ratio = property(lambda self: self.uncorrected, doc="Ratio of the three traces.")
 
     def pairs(self, of: str = None) -> list:  # `of` is not used: as in `Alignments`
         "Return the one pair of names."
@@ -217,9 +215,11 @@ class Alignment(Quantity):
 
 # %% ../nbs/inside_similarity.ipynb #775ec413
 def is_noisy(estimate: Estimate) -> bool:
-    "Return whether noise was measured together with all systems of an estimate."
-    single = all(shape[0] == 1 for shape in estimate.shapes.values())
-    return single and not estimate.settings.get("noiseless")
+    "Return whether two systems or more may share noise that no repeats remove."
+    noiseless = estimate.settings.get("noiseless", [])
+    shapes = estimate.shapes.items()
+    single = [name for name, (T, _, _) in shapes if T == 1 and name not in noiseless]
+    return len(single) > 1
 
 
 def _of_pair(estimate, names):
@@ -322,26 +322,6 @@ def best_pair(
     known = dict(name=whole.name, remark=whole.remark, notes=[*whole.notes, note])
     return replace(whole, **vars(mean) | known)
 
-# %% ../nbs/inside_similarity.ipynb #c5a1e972
-def plot_alignments(
-    self,
-    ax=None,  # matplotlib axes; None makes new ones
-    **style,  # properties of the image
-):  # the axes
-    "Draw a heat map with values and errors."
-    ax, values = new_axes() if ax is None else ax, self.values
-    rows, columns = self.families or (self.names, self.names)
-    image = ax.imshow(values, **{"cmap": "Blues", "vmin": 0, "vmax": 1, **style})
-    ax.figure.colorbar(image, ax=ax, label="alignment", shrink=0.85)
-    for (i, j), error in np.ndenumerate(self.stderr):
-        text = f"{values[i, j]:.2f}" + f"\n±{error:.2f}" * bool(error > 1e-6)
-        color = "white" if values[i, j] > 0.6 else "black"
-        ax.text(j, i, text, ha="center", va="center", color=color, fontsize=7)
-    ax.set_xticks(range(len(columns)), columns, rotation=45, ha="right")
-    ax.set_yticks(range(len(rows)), rows)
-    ax.grid(False)
-    return ax
-
 # %% ../nbs/inside_similarity.ipynb #98ffe1e8
 @dataclass(frozen=True, eq=False, repr=False)
 class Alignments(ResultTable):
@@ -352,7 +332,7 @@ class Alignments(ResultTable):
     families: tuple = ()  # two lists of names, rows and columns; empty: all systems
     _found: dict = field(default_factory=dict)  # alignments by pair, as they are asked for
     permutation_test, best = permutation_test, best_pair
-    ceiling, relative, plot = subject_ceiling, relative_to_ceiling, plot_alignments
+    ceiling, relative = subject_ceiling, relative_to_ceiling
     names = property(lambda self: tuple(self.estimate.shapes), doc="Names of the systems.")
     values = property(lambda self: self._matrix("value"), doc="Matrix of the alignments.")
     stderr = property(lambda self: self._matrix("stderr"), doc="Their standard errors.")

@@ -94,13 +94,13 @@ def plain_alignment(phi, psi):
 
 def row_debiased_alignment(phi, psi):
     "Kernel alignment without the bias of few inputs; that of few features remains."
-    return alignment_from_kernels(phi @ phi.T, psi @ psi.T, stderr=False).ratio
+    return alignment_from_kernels(phi @ phi.T, psi @ psi.T, stderr=False).uncorrected
 
 
 def jackknifed(found):
     "The ratio with its bias subtracted, wherever it points."
     parts = [x.deviations for x in found.replicates.values()]
-    return found.ratio - sum((x.size - 1) * x.mean() for x in parts)
+    return found.uncorrected - sum((x.size - 1) * x.mean() for x in parts)
 
 
 def draw(pair, shape, seed, index):
@@ -108,7 +108,7 @@ def draw(pair, shape, seed, index):
     phi, psi = pair.sample(*shape, random_state=np.random.default_rng([*seed, index]))
     found = sm.alignment(phi, psi)
     others = plain_alignment(phi, psi), row_debiased_alignment(phi, psi)
-    return [*others, found.ratio, found.value, jackknifed(found), found.stderr]
+    return [*others, found.uncorrected, found.value, jackknifed(found), found.stderr]
 
 
 def summary(run, name, pair):
@@ -332,7 +332,7 @@ def corrected(pair, settings, seed, index):
     "One draw: the corrected value, the plain ratio, the error."
     rng = np.random.default_rng([*seed, index])
     found = sm.alignment(*pair.sample(*settings["shape"], rng))
-    return [found.value, found.ratio, found.stderr]
+    return [found.value, found.uncorrected, found.stderr]
 
 
 def remainder(run):

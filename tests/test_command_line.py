@@ -134,6 +134,9 @@ def test_a_finite_interval_is_an_answer_although_a_moment_is_uncertain(capsys):
     np.save("few.npy", rng.standard_normal((30, 5)) @ rng.standard_normal((5, 26)))
     assert not sm.estimate(np.load("few.npy")).usable.all()
     assert "95% CI" in run(capsys, "estimate", "few.npy", "--dimension")
+    np.save("all.npy", np.random.default_rng(8).standard_normal((6, 28)))
+    text = run(capsys, "estimate", "all.npy", "--dimension", "--population", "all")
+    assert "undetermined, 95% CI 6.48 to 28.00" in text and "pass population" not in text
 
 
 def test_align_and_compare(capsys):
@@ -207,7 +210,7 @@ def test_every_failure_is_one_line(monkeypatch, capsys):
 def test_parser(capsys):
     for arguments, message in [
         (["--version"], f"spectral-moments {sm.__version__}"),
-        (["--help"], "4 the data do not determine the dimension"),
+        (["--help"], "4 the interval of the dimension has no end"),
         (["estimate", "--help"], "--no-center"),
         (["align", "--help"], "--shared-features"),
     ]:

@@ -522,6 +522,25 @@ def test_record(model):
 
 
 @quiet
+def test_single_trials_are_named_where_noise_was_measured():
+    def printed(names, trials=False):
+        systems = {name: layer if name == "layer" else areas[name] for name in names}
+        return str(sm.alignments(systems, trials=trials))
+
+    areas = {"V4": normal((12, 6), 1), "IT": normal((12, 7), 2)}
+    areas["two"] = normal((2, 12, 7), 3)
+    layer = record(alone(nn.ReLU()), 0, torch.tensor(normal((12, 9), 0)))
+    for names, noisy in ((["layer", "V4"], False), (["V4", "IT"], True)):
+        assert ("Single trial" in printed(names)) == noisy
+    assert "Single trial" in printed(["layer", "V4", "IT"])
+    assert "Single trial" not in printed(["layer", "V4", "two"], True)
+    for population in (None, "all"):
+        assert "Single trial" not in str(
+            sm.participation_ratio(layer, population=population)
+        )
+
+
+@quiet
 @pytest.mark.parametrize("shape", [(6, 9), (9, 5)])
 @pytest.mark.parametrize("center", [True, False])
 def test_inverse_dimension_is_that_of_the_estimate(shape, center):

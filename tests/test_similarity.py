@@ -116,7 +116,7 @@ def test_a_finite_layer_is_unbiased_over_its_subsets():
     np.testing.assert_allclose(found, traces(one, two, population="all"), rtol=1e-9)
     K, L = one @ one.T, two @ two.T
     whole = alignment(one, two, population="all")
-    np.testing.assert_allclose(whole.ratio, song(K, L), rtol=1e-9)
+    np.testing.assert_allclose(whole.uncorrected, song(K, L), rtol=1e-9)
 
 
 def song(K, L):
@@ -156,7 +156,7 @@ def test_units_whose_squares_are_beyond_doubles(unit):
 def test_the_error_is_that_of_literal_deletions():
     phi, psi = linear_pair(40, 15, 25, 0.7, 3)
     found, variance = alignment(phi, psi), 0.0
-    ratio = lambda x, y: alignment(x, y, stderr=False).ratio
+    ratio = lambda x, y: alignment(x, y, stderr=False).uncorrected
     for left_out in (
         [ratio(np.delete(phi, i, 0), np.delete(psi, i, 0)) for i in range(40)],
         [ratio(np.delete(phi, i, 1), psi) for i in range(15)],
@@ -183,7 +183,7 @@ def test_population():
     same(both, alignment(phi, psi, population={"phi": 40, "psi": 40}))
     assert "12 of 40 features" in str(both) and "all 12 features" in str(whole)
     one = alignment(phi, psi, population={"phi": "all"})
-    assert whole.ratio < one.ratio < alignment(phi, psi).ratio
+    assert whole.uncorrected < one.uncorrected < alignment(phi, psi).uncorrected
 
 
 def test_expected_errors_and_sizes():
@@ -216,7 +216,9 @@ def test_files(tmp_path, nothing_loaded):
         np.save(tmp_path / f"{name}.npy", x)
         maps[name] = np.load(tmp_path / f"{name}.npy", mmap_mode="r")
     found, expected = alignments(maps), alignments(given)
-    np.testing.assert_allclose(found["a", "b"].ratio, expected["a", "b"].ratio, rtol=1e-9)
+    np.testing.assert_allclose(
+        found["a", "b"].uncorrected, expected["a", "b"].uncorrected, rtol=1e-9
+    )
     np.testing.assert_allclose(found["a", "b"].stderr, expected["a", "b"].stderr, rtol=0.2)
     assert found.permutation_test(99).p_values == expected.permutation_test(99).p_values
     same(found.best(), expected.best(), 0.05)
@@ -317,8 +319,6 @@ def test_several_systems_are_pairs():
     assert [row["second"] for row in found.records()] == ["psi", "chi", "chi"]
     difference = found["phi", "psi"] - found["psi", "phi"]  # paired
     np.testing.assert_allclose([difference.value, difference.stderr], 0, atol=1e-9)
-    ax = found.plot()
-    assert ax.get_xticks().size == 3 and len(ax.figure.axes) == 2  # with a colour bar
     same(pickle.loads(pickle.dumps(found))["phi", "psi"], found["phi", "psi"])
 
 
@@ -345,7 +345,7 @@ def test_two_families_are_a_rectangle():
     assert found.best().names[0] == "layer 1" and "Best of 4 pairs" in str(found.best())
     test = found.permutation_test(99)
     assert test.pairs == found.pairs() and max(test.p_corrected.values()) <= 0.02
-    assert found.plot().get_xticks().size == 2 and "layer 0" in str(found)
+    assert "layer 0" in str(found)
     some = alignments(systems, among=(["layer 0"], ["area 0", "area 1"]))
     assert some.values.shape == (1, 2) and len(some.estimate.words) == 5
     with pytest.raises(ValueError, match="compared with each other"):
@@ -385,7 +385,7 @@ def test_ceilings():
     assert abs(top.value - 0.5) < 3 * top.stderr
     same(alignments(subjects).ceiling(), top, 1e-6)
     assert abs(relative.value - math.sqrt(0.5) / 0.5) < 3 * relative.stderr
-    near = (found["model", "Ada"].ratio + found["model", "Bob"].ratio) / 2
+    near = (found["model", "Ada"].uncorrected + found["model", "Bob"].uncorrected) / 2
     np.testing.assert_allclose(relative.uncorrected, near / top.uncorrected)
 
 
@@ -413,7 +413,7 @@ def test_kernels():
     phi, psi = linear_pair(25, 12, 40, 0.5, 0)
     K, L = phi @ phi.T, 1e-3 * psi @ psi.T
     found = alignment_from_kernels(K, L)
-    np.testing.assert_allclose(found.ratio, song(K, L), rtol=1e-9)
+    np.testing.assert_allclose(found.uncorrected, song(K, L), rtol=1e-9)
     same(found, alignment(phi, psi, population="all"), 1e-6)
     middle = np.eye(25) - 1 / 25
     same(alignment_from_kernels(middle @ K @ middle, L), found, 1e-6)

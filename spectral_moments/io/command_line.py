@@ -18,9 +18,9 @@ from ..signatures import Note, signature_notes
 
 # name of a command: function of the library whose signature gives the options
 COMMANDS = dict(estimate="estimate", align="alignments", compare="compare", report="report")
-NO_ANSWER = 4  # exit code if the data do not determine the dimension
+NO_ANSWER = 4  # exit code if the interval of the dimension has no end
 EXIT_CODES = f"""exit codes: 0 done; 1 the answer could not be written; 2 the data or options
-cannot be used; 3 a fault of the program; {NO_ANSWER} the data do not determine the dimension
+cannot be used; 3 a fault of the program; {NO_ANSWER} the interval of the dimension has no end
 (estimate --dimension); 130 interrupted"""
 READING = ("key", "header", "index")  # options of `load`
 LABELS = ("groups", "column_groups")  # read from files
@@ -90,7 +90,7 @@ def make_parser() -> argparse.ArgumentParser:
     about = "the files are parts of the inputs of one matrix"
     estimate = commands.choices["estimate"]
     estimate.add_argument("--shards", action="store_true", help=about)
-    about = f"print the dimension only; exit code {NO_ANSWER} if it is not determined"
+    about = f"print the dimension only; exit code {NO_ANSWER} if its interval has no end"
     estimate.add_argument("--dimension", action="store_true", help=about)
     return parser
 
@@ -147,8 +147,7 @@ def answer(args):
         return str(result), code
     if args.command == "estimate" and args.dimension:
         result = result.dimension()
-        determined = result.stderr < result.value and math.isfinite(result.interval()[1])
-        code = 0 if determined else NO_ANSWER
+        code = 0 if math.isfinite(result.interval()[1]) else NO_ANSWER
     in_json = args.json or path.suffix.lower() == ".json"
     text = json.dumps(result.to_dict(), indent=1) if in_json else str(result)
     if args.output:
