@@ -151,7 +151,7 @@ def find_layers(model, layers):
     known = {name.replace("_orig_mod.", ""): x for name, x in known.items()}  # compiled
     names = [str(x) for x in (layers if isinstance(layers, (list, tuple)) else [layers])]
     if not names or not {*names} <= {*known}:
-        problem = f"layers = {layers!r} must name at least one of {', '.join(known)[2:]}"
+        problem = f"layers = {layers!r} must be names in the model: {', '.join(known)[2:]}"
         raise ArgumentError("layers", problem)
     return {name or "the model itself": known[name] for name in names}
 

@@ -302,9 +302,9 @@ def test_refusals(model):
     parallel = nn.DataParallel(alone(nn.ReLU()))
     parallel.device_ids = [0, 1]
     for net, layer, given, options, message in (
-        (model, "frist", x, {}, "layers = 'frist' must name at least one of first, act"),
-        (model, nn.Linear(2, 2), x, {}, "must name at least one of"),
-        (model, [], x, {}, "must name at least one of"),
+        (model, "frist", x, {}, "layers = 'frist' must be names in the model: first, act"),
+        (model, nn.Linear(2, 2), x, {}, "must be names in the model"),
+        (model, [], x, {}, "must be names in the model"),
         (model, "twice", x, {}, "called twice in a pass; watch the modules around it"),
         (model, "act", x, dict(positions="channels"), "positions must be one of"),
         (model, "act", x, dict(mode="test"), "mode must be"),
