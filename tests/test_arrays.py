@@ -249,7 +249,7 @@ def test_rows_of_every_kind(tmp_path, small, kind, dtype, n_trials):
     np.testing.assert_allclose(
         arrays.to_numpy(total), weights(blocks) @ (expected**2).sum((0, 2))
     )
-    assert sum(done) == (0 if kind == "dask" else 500)
+    assert sum(done) == 500
 
 
 def weights(blocks):

@@ -356,7 +356,10 @@ def sum_blocks(
     "Apply a function to every block of rows and combine the results."
     backends = {backend(x) for x in arrays}
     if "dask" in backends and backends <= {"dask", "numpy"}:
-        return _sum_by_dask(function, arrays, blocks, combine)
+        total = _sum_by_dask(function, arrays, blocks, combine)
+        if advance is not None:
+            advance(arrays[0].shape[1])
+        return total
     total = None
     for rows, label in blocks:
         parts = [take_rows(x, rows) for x in arrays]
