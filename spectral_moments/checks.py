@@ -2,12 +2,12 @@
 
 import difflib
 import logging
-import operator
 import os
 import threading
 import time
 import warnings
 from contextlib import contextmanager
+from numbers import Integral
 
 import numpy as np
 
@@ -46,17 +46,13 @@ def check_options(function_name: str, given: dict, known) -> None:
 
 def check_count(value: int, name: str, *, least: int = 1, most: float = np.inf) -> int:
     "Return `value` as an int between `least` and `most`."
-    try:
-        count = operator.index(value)
-    except TypeError:
-        count = None
-    if count is None or isinstance(value, (bool, np.bool_)):
+    if not isinstance(value, Integral) or isinstance(value, bool):
         raise ArgumentError(name, f"{name} must be a whole number, not {value!r}")
-    if count < least:
-        raise ArgumentError(name, f"{name} = {count} is too small; use at least {least}")
-    if count > most:
-        raise ArgumentError(name, f"{name} = {count} is too large; use at most {most}")
-    return count
+    if value < least:
+        raise ArgumentError(name, f"{name} = {value} is too small; use at least {least}")
+    if value > most:
+        raise ArgumentError(name, f"{name} = {value} is too large; use at most {most}")
+    return int(value)
 
 
 def check_order(n_max: int, shape: tuple[int, ...]) -> int:
@@ -100,19 +96,18 @@ def check_flag(value: bool, name: str) -> bool:
 
 def check_random_state(random_state=None) -> np.random.Generator:
     "Return a numpy `Generator` from a seed, a `Generator` or None (fresh randomness)."
-    if random_state is None or isinstance(random_state, np.random.Generator):
+    try:
         return np.random.default_rng(random_state)  # of a Generator: the same
-    if not hasattr(random_state, "__index__"):
-        problem = "random_state must be None, an int or a numpy Generator, not a "
-        raise ArgumentError("random_state", problem + type(random_state).__name__)
-    return np.random.default_rng(check_count(random_state, "random_state", least=0))
+    except (TypeError, ValueError):
+        known = "None, a whole number from 0 on or a numpy Generator"
+        problem = f"random_state = {random_state!r} must be {known}"
+        raise ArgumentError("random_state", problem) from None
 
 
 def available_cores() -> int:
     "Count the cores that this process may use."
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    affinity = getattr(os, "sched_getaffinity", None)  # only Linux has it
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
 def check_index(labels, index, name: str) -> None:
@@ -139,9 +134,8 @@ def check_labels(labels, size: int, name: str) -> np.ndarray | None:
         problem = f"{size} labels, one for each {axis}; it has shape {labels.shape}"
         remedy = f"; pass {name}.ravel()" if labels.size == size else ""
         raise ArgumentError(name, f"{name} must hold {problem}{remedy}")
-    missing = masked | np.array(
-        [x is None or type(x).__name__ == "NAType" or x != x for x in labels], dtype=bool
-    )
+    unknown = [x is None or type(x).__name__ == "NAType" or x != x for x in labels]
+    missing = masked | np.array(unknown, dtype=bool)
     if missing.any():
         count, first = missing.sum(), missing.argmax()
         problem = f"{name} has {count} missing labels (the first at {first})"
@@ -157,24 +151,20 @@ def check_population(population, measured: int) -> int | None:
         problem = "population=(None, R) is now population=R"
         warnings.warn(problem, DeprecationWarning, stacklevel=2)
         population = population[1]
-    if population is None:
-        return None
+    if population is None or (isinstance(population, str) and population == "all"):
+        return None if population is None else measured
     if isinstance(population, str):
-        if population == "all":
-            return measured
         problem = f'population = {population!r} must be a number, "all" or None'
-        raise ArgumentError("population", problem)
-    if isinstance(population, (tuple, list)):
+    elif isinstance(population, (tuple, list)):
         problem = """population is one number, that of all features; inputs are always a
             sample. For these inputs and no others: sm.kong_valiant(phi, n_max,
             sampled="columns")"""
-        raise ArgumentError("population", problem)
-    size = check_count(population, "population")
-    if size < measured:
-        problem = f"""population = {size} is less than the {measured} features measured;
-            pass the number in all, "all" if these are all, or None: infinitely many"""
-        raise ArgumentError("population", problem)
-    return size
+    elif check_count(population, "population") >= measured:
+        return int(population)
+    else:
+        problem = f"""population = {population} is less than the {measured} features
+            measured; pass the number in all, "all" if these are all, or None"""
+    raise ArgumentError("population", problem)
 
 
 def printable(text: str) -> str:
@@ -198,16 +188,12 @@ def log_progress(seconds: float):  # between two lines -> a context that gives a
     progress, started, finished = Progress(), time.monotonic(), threading.Event()
 
     def log():
-        first = None  # time and number when something was done: the first is compiled
         while not finished.wait(seconds):
-            now, done, total = time.monotonic(), progress.done, progress.total
-            line = f"running for {now - started:.0f} s"
-            if done and total:
-                line += f": {done} of {total}"
-                first = first or (now, done)
-                if done > first[1]:
-                    rest = max(total - done, 0) * (now - first[0]) / (done - first[1])
-                    line += f", about {rest:.0f} s to go"
+            elapsed, done = time.monotonic() - started, progress.done
+            line = f"running for {elapsed:.0f} s"
+            if done and progress.total:
+                rest = max(progress.total - done, 0) * elapsed / done
+                line += f": {done} of {progress.total}, about {rest:.0f} s to go"
             logging.getLogger("spectral_moments").warning(line)
 
     thread = threading.Thread(target=log, daemon=True)

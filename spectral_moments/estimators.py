@@ -25,18 +25,10 @@ from .teaching.one_sided import increasing_columns, increasing_rows
 # %% ../nbs/inside_estimators.ipynb #6b790ece
 def _in_units(values, data):
     "Return moments of the scaled matrix in the units of the data; NaN beyond doubles."
-    orders = np.arange(1, len(values) + 1)
-    exponents = 2 * orders * data.matrices["phi"].scale_exponent
-    found = rescale(to_numpy(values), exponents)
-    beyond = np.isnan(found) & ~np.isnan(to_numpy(values))
-    if beyond.any():
-        shown = ", ".join(f"m({n})" for n in orders[beyond])
-        note = f"{shown} beyond the range of doubles: divide phi by a constant"
-        warnings.warn(note, EstimateWarning, stacklevel=4)
+    exponents = 2 * np.arange(1, len(values) + 1) * data.matrices["phi"].scale_exponent
     if backend(values) == "torch":  # with the gradient
-        power = np.ldexp(np.where(beyond, np.nan, 1.0), exponents)
-        return values * values.new_tensor(power)
-    return found
+        return values * values.new_tensor(rescale(np.ones(len(values)), exponents))
+    return rescale(values, exponents)
 
 
 def _paper_moments(phi, n_max, trials, sums):
@@ -49,10 +41,8 @@ def _paper_moments(phi, n_max, trials, sums):
         x, count = draw_view(data, split=split).factors["phi"], 1.0
         if x.right_count is not None:
             count = sums(to_numpy(x.right_count), to_numpy(x.left_count), n_max)
-        right = to_numpy(x.right)  # of tensors too
-        left = right if x.left is x.right else to_numpy(x.left)
         with np.errstate(divide="ignore", invalid="ignore"):  # no cycle was measured
-            total = total + sums(right, left, n_max) / count
+            total = total + sums(to_numpy(x.right), to_numpy(x.left), n_max) / count
     return _in_units(total / len(splits), data)
 
 # %% ../nbs/inside_estimators.ipynb #319539f7
@@ -82,11 +72,11 @@ def kong_valiant(
     >>> sm.kong_valiant(np.ones((4, 3)), 3)
     array([1., 1., 1.])
     """
-    if str(sampled) not in ("rows", "columns"):
+    sums = {"rows": increasing_rows, "columns": increasing_columns}
+    if str(sampled) not in sums:
         known = "'rows' or 'columns', the side that is a sample"
         raise ArgumentError("sampled", f"sampled = {sampled!r} must be {known}")
-    sums = increasing_rows if sampled == "rows" else increasing_columns
-    return _paper_moments(phi, n_max, trials, sums)
+    return _paper_moments(phi, n_max, trials, sums[sampled])
 
 # %% ../nbs/inside_estimators.ipynb #f786f969
 def _by_method(phi, n_max, method, trials, center=False, **options):

@@ -58,7 +58,7 @@ def test_random_state_and_cores():
     generator = np.random.default_rng(0)
     assert checks.check_random_state(generator) is generator
     assert checks.check_random_state().random() != checks.check_random_state().random()
-    for wrong in (-1, "seed", 1.5, np.random.RandomState(1)):
+    for wrong in (-1, "seed", 1.5):
         assert refusal(checks.check_random_state, wrong).argument == "random_state"
     assert checks.available_cores() >= 1
 
@@ -120,13 +120,6 @@ def test_progress_tells_how_long(caplog):
     first, last = caplog.messages[0], caplog.messages[-1]
     assert first == "running for 0 s" and caplog.records[0].levelno == logging.WARNING
     assert last.startswith("running for 0 s: 10 of 40, about") and "to go" in last
-    caplog.clear()
-    with checks.log_progress(0.02) as lines:  # the first may have been compiled
-        lines.total = 40
-        time.sleep(0.05)
-        lines.update()
-        time.sleep(0.05)
-    assert caplog.messages[-1] == "running for 0 s: 1 of 40"
     caplog.clear()
     with checks.log_progress(15.0) as lines:  # nothing is said of what is quick
         lines.update(40)
