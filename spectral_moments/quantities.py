@@ -18,7 +18,6 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
-from scipy.optimize import bisect
 
 from . import errors
 from .checks import ArgumentError, check_count, check_level
@@ -260,6 +259,7 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
 
     def p_value(self, null: float = 0.0) -> float:  # value of the null hypothesis
         "Compute the two-sided p-value: one minus the level of the interval up to `null`."
+        from scipy.optimize import bisect  # takes long to load
 
         def distance(log_p):  # from the interval to the null value; negative inside
             low, high = self.interval_ends(math.exp(log_p))

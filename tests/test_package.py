@@ -153,7 +153,6 @@ PAIR = sm.alignments({x: sm.Linear(3).sample(12, 9, random_state=0) for x in "ab
     [
         (lambda: EST.derive(3), "f"),
         (lambda: EST.derive(len, scale=[1]), "scale"),
-        (lambda: EST.derive(lambda m: m[0], order=[1]), "order"),
         (lambda: EST[2].p_value(np.ones(2)), "null"),
         (lambda: EST[2].p_value(None), "null"),
         (lambda: PAIR.ceiling(len), "subjects"),
