@@ -271,8 +271,10 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
         least, most = math.log(MIN_P_VALUE), 0.0
         if np.isnan(self.interval_ends(0.05)).any():
             return math.nan
-        if distance(most) <= 0 or distance(least) > 0:
-            return 1.0 if distance(most) <= 0 else MIN_P_VALUE
+        if not distance(most) > 0:  # or the error is infinite
+            return 1.0
+        if distance(least) > 0:
+            return MIN_P_VALUE
         return math.exp(bisect(distance, least, most, xtol=1e-13))
 
     def expected_stderr(
