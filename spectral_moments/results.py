@@ -328,7 +328,7 @@ def make_estimate(
         result = replace(scaled, values=values, replicates=replicates, in_range=scaled)
     lost = np.zeros(len(words), dtype=bool) if moments.lost is None else moments.lost
     notes = collect_notes(data, result, rounding=lost, ordered=ordered)
-    result.notes.extend(dict.fromkeys([*moments.notes, *notes]))
+    result.notes.extend(dict.fromkeys(notes))
     return result
 
 # %% ../nbs/inside_results.ipynb #60158d4a

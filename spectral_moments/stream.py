@@ -15,9 +15,9 @@ from .checks import ArgumentError, check_count, check_flag, check_labels
 from .checks import check_population
 from .engine.arrays import check_trials
 from .engine.data import check_axes, open_data
-from .engine.average import Options
+from .engine.average import FEWEST_SAMPLED_GROUPS, Options, drop_lost
 from .engine.methods import add_sampled, check_words
-from .engine.methods import drop_lost, run_plan
+from .engine.methods import run_plan
 from spectral_moments.engine.pair_sums import (
     PairSums,
     Products,
@@ -55,8 +55,9 @@ class Reservoir:
             labels = np.concatenate([self.groups, labels + len(self.keys)])
             keys = np.concatenate([self.keys, keys])
         order = np.argsort(keys, kind="stable")
-        total = np.cumsum(np.bincount(labels, minlength=len(keys))[order])
-        stay = np.sort(order[: max(1, int((total <= self.size).sum()))])
+        n_rows = np.cumsum(np.bincount(labels, minlength=len(keys))[order])
+        n_groups = max(FEWEST_SAMPLED_GROUPS, int((n_rows <= self.size).sum()))
+        stay = np.sort(order[:n_groups])
         keep = np.isin(labels, stay)
         self.rows, self.keys = rows[:, keep], keys[stay]
         self.groups = np.searchsorted(stay, labels[keep])

@@ -276,11 +276,28 @@ def test_groups_of_a_large_file(nothing_loaded, tmp_path, blocks):
     np.testing.assert_allclose(est.values, whole.values, rtol=1e-8)
 
 
+def test_groups_that_are_longer_than_a_block(nothing_loaded, tmp_path):
+    "Blocks and samples hold enough groups for the highest order."
+    groups = np.repeat(np.arange(20), 300)
+    x = normal((20, 6), 1)[groups] + normal((6000, 6), 2)
+    est = sm.estimate(x, 4, groups=groups, n_permutations=3)
+    drawn = "all cycles of random members (3 draws)"
+    assert est.methods == ["all rows"] * 2 + ["blocks of rows", drawn]
+    whole = sm.estimate(x, 3, groups=groups, method="all_cycles")
+    np.testing.assert_allclose(est.values[:3], whole.values, rtol=1e-9)
+    np.testing.assert_allclose(est.stderr[2], whole.stderr[2], rtol=1e-9)
+    many = sm.estimate(x, 3, groups=np.arange(6000) // 10, random_state=1)
+    assert many.methods[2] == "blocks of rows" and np.isfinite(many.stderr).all()
+    sampled = sm.estimate(stored(x, tmp_path), 3, groups=groups, sample=500)
+    assert np.isfinite(sampled.stderr).all()
+    assert sampled.settings["sampled"] == dict(rows=4800, of=6000, orders=[3])
+
+
 @pytest.mark.parametrize("groups", [None, np.random.default_rng(0).integers(0, 50, 400)])
 def test_rows_of_a_sample(groups):
     axis, rng = AxisInfo(400, groups), np.random.default_rng(1)
-    rows = engine_average.sample_rows(axis, 100, rng)
-    assert (np.diff(rows) > 0).all() and 85 < len(rows) <= 100
+    rows = engine_average.sample_rows(axis, 200, rng)
+    assert (np.diff(rows) > 0).all() and 185 < len(rows) <= 200
     if groups is not None:
         assert np.isin(groups, groups[rows]).sum() == len(rows)
     for size in (None, 400, 1000):
