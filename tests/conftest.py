@@ -137,7 +137,7 @@ def peak_memory(function, *arguments, **options):
 @pytest.fixture
 def nothing_loaded(monkeypatch):
     "Files and Dask arrays are not loaded, however small: each goes its own way."
-    monkeypatch.setattr("spectral_moments.engine.arrays.LOADED", 0)
+    monkeypatch.setattr("spectral_moments.engine.arrays.MAX_LOADED_BYTES", 0)
 
 
 @pytest.fixture(scope="session")

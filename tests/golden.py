@@ -59,7 +59,7 @@ def stored(x, **options):
 
     with tempfile.TemporaryDirectory() as folder:
         np.save(f"{folder}/x.npy", x)
-        with patch("spectral_moments.engine.arrays.LOADED", 0):
+        with patch("spectral_moments.engine.arrays.MAX_LOADED_BYTES", 0):
             return sm.estimate(np.load(f"{folder}/x.npy", mmap_mode="r"), **options)
 
 

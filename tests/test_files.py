@@ -84,8 +84,8 @@ def test_every_format(tmp_path, name, monkeypatch):
             np.testing.assert_array_equal(np.concatenate(parts), array)
         if not name.endswith((*TABLES, "npy", "zarr")):
             np.testing.assert_array_equal(load(str(path), "x"), array)
-    monkeypatch.setattr(files, "LOADED", 0)  # read by rows
-    monkeypatch.setattr(arrays, "LOADED", 0)
+    monkeypatch.setattr(files, "MAX_LOADED_BYTES", 0)  # read by rows
+    monkeypatch.setattr(arrays, "MAX_LOADED_BYTES", 0)
     WRITERS[name](tmp_path / name, MANY)
     trials = arrays.open_trials(load(tmp_path / name))
     in_memory = (*TABLES, "npz", "plain.mat", "small.mat")
@@ -96,7 +96,7 @@ def test_every_format(tmp_path, name, monkeypatch):
 
 @pytest.mark.parametrize("name", ["plain.npy", "plain.npz", "new.mat", "plain.h5"])
 def test_trials(tmp_path, name, monkeypatch):
-    monkeypatch.setattr(files, "LOADED", 0)
+    monkeypatch.setattr(files, "MAX_LOADED_BYTES", 0)
     WRITERS[name](tmp_path / name, TRIALS)
     found = load(tmp_path / name)
     assert found.shape == TRIALS.shape
@@ -156,7 +156,7 @@ def test_files_that_continue_each_other(tmp_path, monkeypatch):
     np.testing.assert_array_equal(found, expected)
     batches = list(row_batches(names, 7))
     np.testing.assert_array_equal(np.concatenate(batches), expected)
-    monkeypatch.setattr(files, "LOADED", 0)
+    monkeypatch.setattr(files, "MAX_LOADED_BYTES", 0)
     rows = load(names)
     assert isinstance(rows, arrays.Rows) and rows.shape == (50, 6)
     for some in (slice(None), slice(10, 30), slice(0, 0), slice(1, 40, 3), [22, 19, 3, 3]):

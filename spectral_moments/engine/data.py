@@ -16,7 +16,7 @@ import numpy as np
 from ..checks import ArgumentError, check_count, check_flag, check_index
 from ..checks import check_labels, check_numbers, check_population
 from .arrays import backend, infinite, namespace, open_trials
-from .arrays import STRIP, row_blocks, take_rows, to_numpy
+from .arrays import BLOCK_BYTES, row_blocks, take_rows, to_numpy
 
 # %% ../../nbs/inside_data.ipynb #c36590f2
 @dataclass(eq=False)
@@ -181,7 +181,7 @@ def row_pieces(data):
     axis, large = data.inputs, not data.in_memory
     if axis.groups is None and large:
         return [(rows, None) for rows in row_blocks(data.matrices[data.names[0]].trials)]
-    height = max((STRIP // 8 if large else PIECE) // data.widest, data.widest // 2)
+    height = max((BLOCK_BYTES // 8 if large else PIECE) // data.widest, data.widest // 2)
     if axis.groups is None:
         starts = range(0, axis.size, height)
         return [(slice(k, min(k + height, axis.size)), None) for k in starts]

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from ..checks import ArgumentError, check_count, printable
-from ..engine.arrays import LOADED, Rows, open_rows
+from ..engine.arrays import MAX_LOADED_BYTES, Rows, open_rows
 
 TABLES = {".csv": ",", ".tsv": "\t", ".parquet": None}  # ending: separator
 OTHERS = {  # endings that are not read here: the line to write
@@ -49,7 +49,7 @@ def load(
         if _ending(path) in TABLES:
             return np.concatenate(list(_table_batches(path, 2**14, key, header, index)))
         array = _open(path, key, header, index)
-        large = len(array.shape) in (2, 3) and 8 * math.prod(array.shape) > LOADED
+        large = len(array.shape) in (2, 3) and 8 * math.prod(array.shape) > MAX_LOADED_BYTES
         return array if large else np.array(array[...])
 
 
@@ -108,7 +108,7 @@ def _join(parts):
 
     shape = (n_trials, edges[-1], width)[-ndim:]
     joined = Rows(shape, dtype, read, max(x.chunk for x in sources))
-    return joined if 8 * math.prod(shape) > LOADED else joined[...]
+    return joined if 8 * math.prod(shape) > MAX_LOADED_BYTES else joined[...]
 
 
 def _ending(path):
