@@ -15,7 +15,7 @@ from .checks import ArgumentError, check_count, check_flag, check_labels
 from .checks import check_population
 from .engine.arrays import check_trials
 from .engine.data import check_axes, open_data
-from .engine.average import FEWEST_SAMPLED_GROUPS, Options, drop_lost
+from .engine.average import Options, drop_lost
 from .engine.methods import add_sampled, check_words
 from .engine.methods import run_plan
 from spectral_moments.engine.pair_sums import (
@@ -31,8 +31,9 @@ from .results import Estimate, make_estimate, power_words
 class Reservoir:
     "Keep a uniform random sample of the groups of rows that were seen."
 
-    def __init__(self, size, seed):
-        self.size, self.rng = size, np.random.default_rng(seed)
+    def __init__(self, size, seed, fewest_groups=1):
+        self.size, self.fewest_groups = size, fewest_groups  # rows; groups
+        self.rng = np.random.default_rng(seed)
         self.rows, self.groups, self.keys = None, None, None  # (T, n, Q), (n,), (groups,)
         self.n_groups = 0  # all that were seen
 
@@ -56,7 +57,7 @@ class Reservoir:
             keys = np.concatenate([self.keys, keys])
         order = np.argsort(keys, kind="stable")
         n_rows = np.cumsum(np.bincount(labels, minlength=len(keys))[order])
-        n_groups = max(FEWEST_SAMPLED_GROUPS, int((n_rows <= self.size).sum()))
+        n_groups = max(self.fewest_groups, int((n_rows <= self.size).sum()))
         stay = np.sort(order[:n_groups])
         keep = np.isin(labels, stay)
         self.rows, self.keys = rows[:, keep], keys[stay]
@@ -162,7 +163,8 @@ class Stream:
         self.center = check_flag(center, "center")
         self.population = check_population(population, self.n_features)
         sample = check_count(sample, "sample", least=16)
-        self._held = Reservoir(sample, check_count(random_state, "random_state", least=0))
+        seed = check_count(random_state, "random_state", least=0)
+        self._held = Reservoir(sample, seed, 2 * self.n_max + 1)
         self._reader, self._sums, self._grouped = None, None, None
         self.n_rows, self.n_missing = 0, 0
 

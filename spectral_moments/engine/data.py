@@ -8,7 +8,7 @@ __all__ = ['N_PREVIEWED_ROWS', 'PIECE', 'AxisInfo', 'Noise', 'NamedMatrix', 'sca
 
 # %% ../../nbs/inside_data.ipynb #5302c235
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -106,9 +106,8 @@ class NamedMatrix:
         "Return the same of some rows, by their numbers, in memory."
         trials = take_rows(self.trials, rows)
         noise = self.noise and self.noise.take(rows, slice(None))
-        missing = int((trials != trials).sum())
-        known = self.features, self.space, noise, self.scale_exponent
-        return NamedMatrix(trials, *known, missing)
+        n_missing = int((trials != trials).sum())
+        return replace(self, trials=trials, noise=noise, n_missing=n_missing)
 
 
 @np.errstate(over="ignore")
@@ -124,9 +123,10 @@ def find_scale(matrix, name):
     "Set the power of two and the number of missing entries of a matrix, or refuse it."
     trials, large = matrix.trials, matrix.backend in ("file", "dask")
     rows = to_numpy(matrix.preview()[1])
-    x = rows[rows == rows]
-    if not (large or x.any()):  # the rows that are not zero are others
-        x = to_numpy(trials)[to_numpy(trials == trials) > 0]
+    x = rows[rows == rows]  # not NaN
+    if not large and not x.any():  # the rows that are not zero are others
+        x = to_numpy(trials)
+        x = x[x == x]
     if np.isinf(x).any():
         raise infinite(name)
     if not x.size:
@@ -137,10 +137,8 @@ def find_scale(matrix, name):
         matrix.n_missing = int((trials != trials).sum())
     largest = abs(x).max()
     if largest:
-        mean_square = np.mean((x / largest) ** 2)
-        matrix.scale_exponent = int(np.frexp(largest)[1]) + round(
-            math.log2(mean_square) / 2
-        )
+        relative = math.log2(np.mean((x / largest) ** 2)) / 2
+        matrix.scale_exponent = int(np.frexp(largest)[1]) + round(relative)
 
 # %% ../../nbs/inside_data.ipynb #6eeb448f
 @dataclass(eq=False)
@@ -152,20 +150,20 @@ class Data:
     center: bool = True  # whether the mean over the inputs is removed
 
     def __post_init__(self):
-        self.names = tuple(self.matrices)
-        self.shapes = {name: matrix.shape for name, matrix in self.matrices.items()}
-        self.spaces = {name: matrix.space for name, matrix in self.matrices.items()}
-        self.axes = {"inputs": self.inputs}  # kind of axis -> `AxisInfo`
-        self.axes |= {matrix.space: matrix.features for matrix in self.matrices.values()}
-        self.n_trials = {name: shape[0] for name, shape in self.shapes.items()}
+        self.names, matrices = tuple(self.matrices), self.matrices.items()
+        self.shapes = {name: matrix.shape for name, matrix in matrices}
+        self.spaces = {name: matrix.space for name, matrix in matrices}
+        self.n_trials = {name: matrix.shape[0] for name, matrix in matrices}
+        self.missing = {name: matrix.n_missing for name, matrix in matrices}  # entries
+        self.noisy = [name for name, matrix in matrices if matrix.noise is not None]
+        self.in_memory = all(matrix.backend in ("numpy", "torch") for _, matrix in matrices)
         self.widest = max(shape[2] for shape in self.shapes.values())
-        axes, matrices = self.axes.items(), self.matrices.items()
-        finite = {kind: x.population for kind, x in axes if x.population is not None}
+        self.axes = {"inputs": self.inputs}  # kind of axis -> `AxisInfo`
+        self.axes |= {matrix.space: matrix.features for _, matrix in matrices}
+        axes = self.axes.items()
+        self.grouped = [kind for kind, axis in axes if axis.groups is not None]
+        finite = {kind: axis.population for kind, axis in axes if axis.population}
         self.finite = finite  # kind of axis -> size of the finite population
-        self.grouped = [kind for kind, x in axes if x.groups is not None]
-        self.noisy = [name for name, x in matrices if x.noise is not None]  # known law
-        self.in_memory = all(x.backend in ("numpy", "torch") for _, x in matrices)
-        self.missing = {name: x.n_missing for name, x in matrices}  # number of entries
 
     def take(self, rows):
         "Return the data of some rows, by their numbers, in memory."
@@ -178,24 +176,26 @@ PIECE = 2**17  # entries of a piece of rows in memory, which stay in the cache
 
 def row_pieces(data):
     "Return pieces of rows with whole groups: pairs (row numbers or slice, labels or None)."
-    axis, large = data.inputs, not data.in_memory
-    if axis.groups is None and large:
-        return [(rows, None) for rows in row_blocks(data.matrices[data.names[0]].trials)]
-    height = max((BLOCK_BYTES // 8 if large else PIECE) // data.widest, data.widest // 2)
+    axis, pieces, first = data.inputs, [], 0
+    entries = PIECE if data.in_memory else BLOCK_BYTES // 8
+    height = max(entries // data.widest, data.widest // 2)
     if axis.groups is None:
+        if not data.in_memory:
+            blocks = row_blocks(data.matrices[data.names[0]].trials)
+            return [(rows, None) for rows in blocks]
         starts = range(0, axis.size, height)
         return [(slice(k, min(k + height, axis.size)), None) for k in starts]
     order = np.argsort(axis.groups, kind="stable")
-    ends = np.cumsum(np.bincount(axis.groups))
-    pieces, start = [], 0
-    while start < axis.size:
-        stop = int(ends[np.searchsorted(ends, min(start + height, axis.size))])
-        rows = order[start:stop]
+    group_ends = np.cumsum(np.bincount(axis.groups))
+    while first < axis.size:
+        last = min(first + height, axis.size)
+        stop = int(group_ends[np.searchsorted(group_ends, last)])
+        rows = order[first:stop]
         labels = axis.groups[rows]
         if (np.diff(rows) == 1).all():
             rows = slice(int(rows[0]), int(rows[-1]) + 1)
         pieces.append((rows, labels))
-        start = stop
+        first = stop
     return pieces
 
 
@@ -205,12 +205,12 @@ def split_groups(z, labels):  # rows (n, D); the label of each, or None: single 
         return [(None, z[:, None])]
     names, sizes = np.unique(labels, return_counts=True)
     order, starts = np.argsort(labels, kind="stable"), np.cumsum(sizes) - sizes
-    found = []
+    by_size = []
     for size in np.unique(sizes):
         groups = np.flatnonzero(sizes == size)
         rows = order[starts[groups][:, None] + np.arange(size)]
-        found.append((names[groups], z[rows]))
-    return found
+        by_size.append((names[groups], z[rows]))
+    return by_size
 
 # %% ../../nbs/inside_data.ipynb #e0037edf
 class Recording(NamedTuple):
@@ -222,9 +222,9 @@ class Recording(NamedTuple):
     noiseless = False  # whether there is no measurement noise, as in a network
 
     def __repr__(self):
-        known = [name for name in self._fields[1:] if getattr(self, name) is not None]
         size = " x ".join(map(str, np.shape(self.values)))
-        return f"Recording({', '.join([size, *known])})"
+        labelled = [name for name in self._fields[1:] if getattr(self, name) is not None]
+        return f"Recording({', '.join([size, *labelled])})"
 
 
 def check_axes(phi, name, trials):
@@ -262,8 +262,8 @@ def check_noise(noise, matrix, name):
         variance = check_numbers(noise, "noise")
         problem = None
         if variance.shape not in ((), (Q,), (P, Q)):
-            known = f"a number, one for each of {Q} features, or one for each entry"
-            problem = f"has shape {variance.shape}; a variance is {known}"
+            shapes = f"a number, one for each of {Q} features, or one for each entry"
+            problem = f"has shape {variance.shape}; a variance is {shapes}"
         elif not (np.isfinite(variance).all() and (variance >= 0).all()):
             problem = "must be a finite variance, not negative"
         elif np.isinf(scale_by_power(variance.max(), -2 * matrix.scale_exponent)):
@@ -273,8 +273,8 @@ def check_noise(noise, matrix, name):
         return Noise("gaussian", variance, matrix.scale_exponent)
     law, *draws = (noise,) if isinstance(noise, str) else noise
     if (law, len(draws)) not in (("poisson", 0), ("binomial", 1)):
-        known = "'poisson', ('binomial', draws) or a variance"
-        raise ArgumentError("noise", f"noise = {noise!r} is not known; use {known}")
+        laws = "'poisson', ('binomial', draws) or a variance"
+        raise ArgumentError("noise", f"noise = {noise!r} is not known; use {laws}")
     draws = check_count(draws[0], "noise", least=2) if draws else None
     _check_counts(matrix, noise, draws, name)
     return Noise(law, draws, matrix.scale_exponent)
@@ -311,20 +311,18 @@ def _option_of(option, what, name, given, single):
 
 def _check_rows(matrices, shared):
     "Refuse systems with different rows, or different columns if these are shared."
-    (first, one), *others = matrices.items()
-    for name, other in others:
-        if other.shape[1] != one.shape[1]:
-            raise ArgumentError(
-                name,
-                f"{first} has {one.shape[1]} rows and {name} has {other.shape[1]}; row i "
-                "of all systems must be the same input",
-            )
-        if shared and other.shape[2] != one.shape[2]:
-            raise ArgumentError(
-                name,
-                f"{first} has {one.shape[2]} columns and {name} has {other.shape[2]}; with "
-                "shared_features=True column a of all must be the same feature",
-            )
+    first, *others = matrices
+    _, P, Q = matrices[first].shape
+    for name in others:
+        _, rows, columns = matrices[name].shape
+        if rows != P:
+            remedy = "row i of all systems must be the same input"
+            problem = f"{first} has {P} rows and {name} has {rows}; {remedy}"
+            raise ArgumentError(name, problem)
+        if shared and columns != Q:
+            remedy = "with shared_features=True column a of all must be the same feature"
+            problem = f"{first} has {Q} columns and {name} has {columns}; {remedy}"
+            raise ArgumentError(name, problem)
 
 # %% ../../nbs/inside_data.ipynb #0138ba4e
 def _open_matrix(phi, name, trials, space, column_groups=None, population=None, noise=None):
@@ -372,10 +370,10 @@ def open_data(
     options = {what: option for what, option in options.items() if option is not None}
     for name, phi in given.items():
         space = "features" if single else f"features of {name}"
-        each = {
-            what: _option_of(x, what, name, given, single) for what, x in options.items()
-        }
-        matrices[name] = _open_matrix(phi, name, trials, space, **each)
+        of_system = {}
+        for what, option in options.items():
+            of_system[what] = _option_of(option, what, name, given, single)
+        matrices[name] = _open_matrix(phi, name, trials, space, **of_system)
     if len(given) > 1:
         _check_rows(matrices, shared)
     recorded = [x.groups for x in given.values() if isinstance(x, Recording)]
@@ -385,7 +383,7 @@ def open_data(
         if any(not np.array_equal(groups, labels) for labels in recorded[1:]):
             problem = "the systems were recorded with different groups; pass groups"
             raise ArgumentError("groups", problem)
-    P = next(iter(matrices.values())).shape[1]
+    _, P, _ = matrices[name].shape
     if groups is not None:
         for phi in given.values():
             check_index(groups, getattr(phi, "index", None), "groups")

@@ -178,7 +178,8 @@ def run_plan(
     check_words(data, words, options.method)
     if data.in_memory:
         return moments_in_memory(data, words, options)
-    sample = data.take(sample_rows(axis, options.sample, options.rng))
+    fewest = 2 * max(map(len, words)) + 1  # groups: for centred cycles without one of them
+    sample = data.take(sample_rows(axis, options.sample, options.rng, fewest))
     short = tuple(word for word in words if len(word) <= 2)
     adding = options.method == "auto" and has_pair_sums(data)
     if short and adding and not any(sample.missing.values()):
