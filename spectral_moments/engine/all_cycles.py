@@ -96,17 +96,22 @@ def finite_coefficients(terms, axes):  # dict: kind -> (words, terms)
     return coefficients
 
 # %% ../../nbs/inside_all_cycles.ipynb #50790031
-def sum_graphs(terms, matrices, axes, means=None, coefficients=()):
+def sum_graphs(terms, matrices, axes, means=None, coefficients=None):
     """Return the sum of each graph, and what the cycles through each unit add to each word,
     a dict: kind -> (words, units), if its patterns have the `means` (terms, graphs)."""
-    weights = [coefficients[kind] @ np.nan_to_num(means) for kind in coefficients]
-    weights, n_words = np.concatenate(weights or [()]), len(terms.coefficients)
+    coefficients, n_words = coefficients or {}, len(terms.coefficients)
+    weights = [of_kind @ np.nan_to_num(means) for of_kind in coefficients.values()]
     groups = {kind: axis.groups for kind, axis in axes.items() if axis.groups is not None}
-    totals, parts = contract(terms.graphs, matrices, weights, groups)
-    through, names = {}, list(coefficients)
-    for kind in axes if names else ():
-        first = n_words * names.index(kind if kind in names else "")
-        entries = to_numpy([part[kind] for part in parts[first : first + n_words]])
+    totals, contributions = contract(
+        terms.graphs, matrices, np.concatenate(weights or [()]), groups
+    )
+    of_words = {}  # kind of axis; "": all others
+    for k, kind in enumerate(coefficients):
+        of_words[kind] = contributions[k * n_words : (k + 1) * n_words]
+    through = {}
+    for kind in axes if coefficients else ():
+        each = [of_word[kind] for of_word in of_words.get(kind, of_words[""])]
+        entries = to_numpy(each)
         if kind in groups:
             entries = np.array([np.bincount(groups[kind], row) for row in entries])
         through[kind] = entries / 2  # a cycle passes by two entries of a unit
@@ -143,11 +148,11 @@ def word_means(
     "Average over all cycles of each word, with rows and columns of distinct units."
     options, matrices, counts = label_matrices(view)
     terms, coefficients, axes = word_graphs(tuple(words), options), {}, view.axes
-    ways = [  # to choose distinct rows and columns for each pattern; NaN: there are too few
-        math.prod(math.perm(axes[kind].count, n) for kind, n in positions.items())
-        for positions in terms.positions
-    ]
-    means = terms.sums / np.array([[np.longdouble(number or math.nan)] for number in ways])
+    n_choices = []  # of distinct rows and columns for each pattern; NaN: there are too few
+    for positions in terms.positions:
+        ways = math.prod(math.perm(axes[kind].count, n) for kind, n in positions.items())
+        n_choices.append(np.longdouble(ways or math.nan))
+    means = terms.sums / np.array(n_choices)[:, None]
     if counts:  # the fraction of the cycles of each pattern that is measured
         fraction, size = combine_terms(means, sum_graphs(terms, counts, axes)[0])
         fraction = to_numpy(fraction)  # of a tensor with gradient

@@ -73,8 +73,10 @@ class Steps:
 
     def give(self, label, side, kinds, block="", symmetric=False, degree=0):
         "Add an array that is given."
-        known = kinds, block, symmetric, 0.0, degree, degree == 0
-        return self._refer(Step("given", (label, side), *known))
+        known = dict(kinds=kinds, block=block, symmetric=symmetric, degree=degree)
+        return self._refer(
+            Step("given", (label, side), cost=0.0, constant=degree == 0, **known)
+        )
 
     def _refer(self, step):
         key = step.operation, step.operands
@@ -91,9 +93,17 @@ class Steps:
             products = self.size(kinds) * self.length(self.kinds(operands[0])[1])
             cost = products + (cost if len(operands) == 3 else 0.0)
         plain = operation == "multiply" and all(degrees)
-        block, constant = max(s.block for s in used), all(s.constant for s in used)
-        known = kinds, block, symmetric, cost, sum(degrees) if plain else 0, constant
-        return self._refer(Step(operation, tuple(operands), *known))
+        step = Step(
+            operation,
+            tuple(operands),
+            kinds=kinds,
+            block=max(step.block for step in used),  # "": all are outside of blocks
+            symmetric=symmetric,
+            cost=cost,
+            degree=sum(degrees) if plain else 0,
+            constant=all(step.constant for step in used),
+        )
+        return self._refer(step)
 
 # %% ../../nbs/inside_contraction.ipynb #11c1755a
 def _multiply(steps, refs):
@@ -300,8 +310,9 @@ def run_forward(
         step = plan.steps[number]
         if step.operation == "given":
             label, side = step.operands
-            index = {None: ..., 0: part, 1: (..., part)}[side]
-            values[number] = given[label][index]
+            values[number] = given[label]
+            if side is not None:
+                values[number] = given[label][part if side == 0 else (..., part)]
         else:
             a, *other = (
                 values[k].T if turned else values[k] for k, turned in step.operands
@@ -405,6 +416,15 @@ def _group_arrays(groups, xp):
         given[Member(f"groups of {kind}", kinds)] = xp.asarray(1.0 * members)
     return given
 
+
+def _output_derivatives(plan, weights):
+    "Return derivatives of the weighted sum by the outputs: loop -> step -> derivative."
+    derivatives = {block: Counter() for block in plan.order}
+    for number, weight in zip(plan.outputs, weights, strict=True):
+        if weight:
+            derivatives[plan.steps[number].block][number] += float(weight)
+    return derivatives
+
 # %% ../../nbs/inside_contraction.ipynb #8ad0bad5
 def contract(
     graphs: tuple,  # of tuples of edges; their vertices range freely over rows and columns
@@ -424,25 +444,24 @@ def contract(
     keep, values = len(weights) > 0, {}  # values: number of a step -> its array
     run_forward(plan, "", values, given, keep)
     totals = {number: values[number] for number in plan.outputs if number in values}
-    seeds = [{block: Counter() for block in plan.order} for _ in weights]
-    for seed, row in zip(seeds, weights):  # derivatives by outputs: of a loop, of a step
-        for number, weight in zip(plan.outputs, row, strict=True):
-            if weight:
-                seed[plan.steps[number].block][number] += float(weight)
-    shares = [{kind: 0 * x for kind, x in zeros.items()} for _ in weights]
+    weighted = []  # for each set of weights: derivatives by loop and step; contributions
+    for row in weights:
+        contributions = {kind: 0 * x for kind, x in zeros.items()}
+        weighted.append((_output_derivatives(plan, row), contributions))
     for kind in [kind for kind in plan.order if kind]:
-        own = {number for number in plan.outputs if plan.steps[number].block == kind}
+        outputs = {number for number in plan.outputs if plan.steps[number].block == kind}
         width = max(min(lengths.values()), BLOCK_SIZE // lengths[kind], 1)
         for first in range(0, lengths[kind], width):
-            part, inner = slice(first, first + width), dict(values)
-            run_forward(plan, kind, inner, given, keep, part)
-            for number in own:
-                totals[number] = totals.get(number, 0.0) + inner[number]
-            for seed, share in zip(seeds, shares):
-                changes = dict(seed[kind])
-                run_backward(plan, kind, inner, changes, share, part)
-                for number, x in changes.items():  # computed outside of the block
-                    seed[""][number] = seed[""].get(number, 0.0) + x
-    for seed, share in zip(seeds, shares):
-        run_backward(plan, "", values, seed[""], share)
-    return GraphSums([totals[number] for number in plan.outputs], shares)
+            part, in_block = slice(first, first + width), dict(values)
+            run_forward(plan, kind, in_block, given, keep, part)
+            for number in outputs:
+                totals[number] = totals.get(number, 0.0) + in_block[number]
+            for derivatives, contributions in weighted:
+                left = dict(derivatives[kind])
+                run_backward(plan, kind, in_block, left, contributions, part)
+                for number, x in left.items():  # computed outside of the block
+                    derivatives[""][number] = derivatives[""].get(number, 0.0) + x
+    for derivatives, contributions in weighted:
+        run_backward(plan, "", values, derivatives[""], contributions)
+    contributions = [of_set for _, of_set in weighted]
+    return GraphSums([totals[number] for number in plan.outputs], contributions)

@@ -70,8 +70,8 @@ def drop_known_counts(edges) -> list:
     data = [edge for edge in edges if edge[2].degree]
     if len(data) == len(edges):
         return data
-    known = {(row, column, label.count) for row, column, label in data}
-    return data + list({*edges} - {*data} - known)
+    counted = {(row, column, label.count) for row, column, label in data}
+    return data + list(set(edges) - set(data) - counted)
 
 
 def canonical(edges) -> tuple:
@@ -79,9 +79,9 @@ def canonical(edges) -> tuple:
     edges, labels, alike = drop_known_counts(edges), defaultdict(list), defaultdict(list)
     for _, column, label in edges:
         labels[column].append(label)
-    for column, found in labels.items():  # columns with the same labels
-        alike[tuple(sorted(found))].append(column)
-    orders = [itertools.permutations(alike[found]) for found in sorted(alike)]
+    for column, of_column in labels.items():  # columns with the same labels
+        alike[tuple(sorted(of_column))].append(column)
+    orders = [itertools.permutations(alike[same]) for same in sorted(alike)]
     candidates = []
     for order in itertools.product(*orders):
         new = {column: k for k, column in enumerate(itertools.chain(*order))}
@@ -108,8 +108,12 @@ def positions(edges, side: int) -> dict:  # vertex -> kind of axis
 
 def partitions_by_kind(kinds: dict) -> list:  # of partitions, as of `set_partitions`
     "List the partitions of vertices (vertex -> kind of axis) whose blocks are of one kind."
-    found, kinds = set_partitions(len(kinds)), kinds.values()
-    return [blocks for blocks in found if len({*zip(blocks, kinds)}) == len({*blocks})]
+    partitions = []
+    for blocks in set_partitions(len(kinds)):
+        kinds_of_blocks = set(zip(blocks, kinds.values()))
+        if len(kinds_of_blocks) == len(set(blocks)):
+            partitions.append(blocks)
+    return partitions
 
 # %% ../../nbs/inside_graphs.ipynb #3b9d7e64
 def merge_positions(edges, side: int, kinds: dict, blocks: tuple, grouped=()) -> tuple:
@@ -181,8 +185,8 @@ class CycleOptions(NamedTuple):
 # %% ../../nbs/inside_graphs.ipynb #79875654
 def split_patterns(word, options) -> Counter:  # pattern -> sign
     "Count the patterns of a word in which each row is whole or split."
-    known, n, patterns, counts = dict(options.factors), len(word), Counter(), []
-    labels = [known.get(name, (Entry(name), Entry(name))) for name in word]
+    factors, n, patterns, counts = dict(options.factors), len(word), Counter(), []
+    labels = [factors.get(name, (Entry(name), Entry(name))) for name in word]
     if options.center and options.missing:
         for k, row in itertools.product(range(n), (0, n)):
             counts.append((row + k, k, labels[k][0].count))

@@ -45,8 +45,8 @@ class PairSums(NamedTuple):
     def __add__(self, other):
         "Return the sums of both parts of the rows."
         products = {}
-        for key, known in self.products.items():
-            products[key] = Products(*map(np.add, known, other.products[key]))
+        for key, of_self in self.products.items():
+            products[key] = Products(*map(np.add, of_self, other.products[key]))
         totals = map(np.add, self[:4], other[:4])
         return PairSums(*totals, products, self.n_missing + other.n_missing)
 
@@ -74,7 +74,7 @@ def sum_products(z, places, own, average):  # rows and mean of groups (G, n + 1,
             pairs += [(K[:, -1], d), (L[:, :, -1], a), (L[:, -1], c)]
         others = [average @ np.einsum("gi,giq->iq", x, y) for x, y in pairs]
     if alike:
-        others = others * 4
+        others = [others[0]] * 4
     return Products(KL, *others)
 
 
@@ -145,7 +145,9 @@ def column_pairs(data, word, left_out=0):
         return 0.0, Q * (data.axes[other].size if len(word) == 2 else 1)
     if R is None:
         return 1.0, Q * (Q - 1)
-    return ((R - Q) / (R - 1), Q * (Q - 1) * R / (R - 1)) if R > 1 else (0.0, 1.0)
+    if R == 1:
+        return 0.0, 1.0
+    return (R - Q) / (R - 1), Q * (Q - 1) * R / (R - 1)
 
 
 def _pair_total(sums, places, word, own, center):
@@ -202,11 +204,12 @@ def row_terms(z, M, word, places, same):
 
 def row_deviations(terms, G, word, data):
     "Return deviations (units,) of a word from what each group adds to it."
-    pairs = {1: G - 1, 2: (G - 1) * (G - 2)}[len(word)]
-    if data.center:
-        pairs = {1: (G - 1) * (G - 2) / G, 2: (G - 1) ** 2 * (G - 4) / G}[len(word)]
-    pairs = pairs * column_pairs(data, word)[1]
-    return (terms.mean() - terms) / pairs if pairs > 0 else np.full(G, np.nan)
+    if len(word) == 1:
+        rest = (G - 1) * (G - 2) / G if data.center else G - 1
+    else:
+        rest = (G - 1) ** 2 * (G - 4) / G if data.center else (G - 1) * (G - 2)
+    _, pairs = column_pairs(data, word)
+    return (terms.mean() - terms) / (rest * pairs) if rest > 0 else np.full(G, np.nan)
 
 
 def column_deviations(M, G, word, places, data, meet):
@@ -246,15 +249,15 @@ class PairReader(NamedTuple):
     def __call__(self, labels, *blocks):
         "Return the sums of rows (T, n, Q) of all systems, whole groups by their labels."
         blocks = [scale_by_power(x, -k) for x, k in zip(blocks, self.exponents)]
-        found = []
+        by_split = []
         for split in self.splits:
             z = stack_rows(blocks, split) - self.origin
             missing = int((z != z).sum())
             groups = split_groups(np.nan_to_num(z) if missing else z, labels)
             parts = [sum_rows(x, self.places, self.pairs) for _, x in groups]
             sums = reduce(PairSums.__add__, parts)
-            found.append(sums._replace(n_missing=missing))
-        return found
+            by_split.append(sums._replace(n_missing=missing))
+        return by_split
 
 
 def make_reader(data: Data, words: list) -> PairReader:
@@ -327,37 +330,38 @@ def pair_moments(
     deviations: bool = True,  # whether to compute leave-one-out deviations
 ) -> Moments:
     "Estimate words from sums over all rows."
-    places, about_origin = reader.places, sums
-    sums = [about_mean(x, places) if data.center else x for x in sums]
-    both = [*zip(about_origin, sums)]
-    rounding = [[_rounding(*x, word, places[word], data) for word in words] for x in both]
-    values = [[word_value(x, word, places, data) for word in words] for x in sums]
-    methods, replicates = ["all rows"] * len(words), {}
+    places, replicates = reader.places, {}
+    values, rounding, by_split = [], [], []
+    for split, about_origin in zip(reader.splits, sums):
+        of_split = about_mean(about_origin, places) if data.center else about_origin
+        values.append([word_value(of_split, word, places, data) for word in words])
+        size = [_size(about_origin, of_split, word, places[word]) for word in words]
+        rounding.append(np.finfo(float).eps * np.array(size))
+        if deviations:
+            by_split.append(_deviations(data, words, reader, split, of_split))
     if deviations:
-        by_split = zip(reader.splits, sums)
-        each = [_deviations(data, words, reader, *pair) for pair in by_split]
         for kind, axis in data.axes.items():
-            mean = np.mean([x[kind] for x in each], axis=0)
+            mean = np.mean([x[kind] for x in by_split], axis=0)
             replicates[kind] = Replicates(axis.correction * mean)
         share = data.inputs.count / sums[0].count
         if share < 1:
             multiplicity = np.full(data.inputs.count, 1 / share)
             replicates["inputs"] = replicates["inputs"]._replace(multiplicity=multiplicity)
-    rounding, none = np.max(rounding, axis=0), np.zeros(len(words), dtype=bool)
-    return Moments(np.mean(values, axis=0), replicates, rounding, methods, none)
+    pairs = np.array([column_pairs(data, word)[1] for word in words])
+    rounding, lost = np.max(rounding, axis=0) / pairs, np.zeros(len(words), dtype=bool)
+    methods = ["all rows"] * len(words)
+    return Moments(np.mean(values, axis=0), replicates, rounding, methods, lost)
 
 
-def _rounding(about_origin, sums, word, places, data):
-    "Bound the rounding error of a word by the size of what was added."
+def _size(about_origin, sums, word, places):
+    "Return the size of what was added for a word, which bounds its rounding error."
     a, b, c, d = places
     before, M, G = abs(about_origin.whole), abs(sums.whole), sums.count
     if len(word) == 1:
-        size = np.trace(before[a, c]) / G
-    else:
-        size = (before[a, b] * M[c, d] + M[a, b] * before[c, d]).sum()
-        squares = abs(about_origin.products[word, False].KL[0, 0]).sum()
-        size = (size + squares) / math.perm(G, 2)
-    return np.finfo(float).eps * size / column_pairs(data, word)[1]
+        return np.trace(before[a, c]) / G
+    size = (before[a, b] * M[c, d] + M[a, b] * before[c, d]).sum()
+    squares = abs(about_origin.products[word, False].KL[0, 0]).sum()
+    return (size + squares) / math.perm(G, 2)
 
 
 def _deviations(data, words, reader, split, sums):
@@ -365,7 +369,9 @@ def _deviations(data, words, reader, split, sums):
     G, places, origin = sums.count, reader.places, reader.origin
     if data.center:
         origin = origin + sums.total / G
-    found = {kind: np.zeros((len(words), axis.count)) for kind, axis in data.axes.items()}
+    deviations = {}
+    for kind, axis in data.axes.items():
+        deviations[kind] = np.zeros((len(words), axis.count))
     meet, scale = [[0.0] * 3 for _ in words], G / data.inputs.count
     for rows, labels in row_pieces(data):
         z = stack_rows([x.rows(rows) for x in data.matrices.values()], split) - origin
@@ -374,11 +380,11 @@ def _deviations(data, words, reader, split, sums):
             for k, word in enumerate(words):
                 same = column_pairs(data, word)[0]
                 terms, more = row_terms(x, sums.whole, word, places[word], same)
-                found["inputs"][k, units] = terms
+                deviations["inputs"][k, units] = terms
                 meet[k] = [p + scale * q for p, q in zip(meet[k], more)]
     for k, word in enumerate(words):
-        found["inputs"][k] = row_deviations(found["inputs"][k], G, word, data)
-        known = sums.whole, G, word, places[word], data, meet[k]
-        for kind, x in column_deviations(*known).items():
-            found[kind][k] = x
-    return found
+        deviations["inputs"][k] = row_deviations(deviations["inputs"][k], G, word, data)
+        of_columns = column_deviations(sums.whole, G, word, places[word], data, meet[k])
+        for kind, x in of_columns.items():
+            deviations[kind][k] = x
+    return deviations
