@@ -52,25 +52,33 @@ def find_duplicates(x: np.ndarray):  # (rows, columns)
 MIN_CORRELATION = 0.1  # of consecutive rows, beyond that of distant ones
 
 
+def _consecutive_alike(near, differ=slice(None)):
+    """Return whether consecutive rows, centred, are more alike than distant ones; `differ`:
+    which pairs of consecutive rows count."""
+    x, half = near - near.mean(axis=0), len(near) // 2
+    one = (x[:-1] * x[1:]).sum(axis=1)[differ]
+    two = (x[:half] * x[-half:]).sum(axis=1)
+    if len(one) < 19:
+        return False
+    error = math.hypot(one.std(), two.std()) / math.sqrt(min(half, len(one)))
+    least = MIN_CORRELATION * (x**2).sum(axis=1).mean()
+    return one.mean() - two.mean() > max(least, 5 * error)
+
+
 def _alike_note(x, near, numbers, what, option, example):
     """Note rows, or transposed columns, that are duplicates, or correlated with the next:
-    those `near` each other, centred, are more alike than distant ones."""
+    those `near` each other."""
     copies = find_duplicates(x) if len(x) >= 2 * N_NAMED else []
     if len(copies):
         which = f"{len(copies)} of {len(x)} {what} are duplicates"
         remedy = f"Remove them, or label them in {option}=."
         return [f"{which} ({_name(numbers[copies])}). {remedy}"]
-    if near is None or len(near) < 20:
-        return []
-    x, half = near - near.mean(axis=0), len(near) // 2
-    one, two = (x[:-1] * x[1:]).sum(axis=1), (x[:half] * x[-half:]).sum(axis=1)
-    error = math.hypot(one.std(), two.std()) / math.sqrt(half)
-    least = MIN_CORRELATION * (x**2).sum(axis=1).mean()
-    if one.mean() - two.mean() <= max(least, 5 * error):
+    if near is None or not _consecutive_alike(near):
         return []
     return [
         f"Consecutive {what} are correlated. If they belong together ({example}), give "
-        f"them the same label in {option}=; otherwise the errors are too small."
+        f"them the same label in {option}=; otherwise dimension, errors and p-values are "
+        "too small."
     ]
 
 # %% ../nbs/inside_notes.ipynb #bbef06a4
@@ -147,13 +155,16 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
     x, centred, known = _mean_of_trials(trials)
     notes = _trial_notes(trials) if T > 1 else []
     notes += _entry_notes(x, centred, known, matrix, center)
+    middle = slice(max(P - N_LOOKED, 0) // 2, (P + N_LOOKED) // 2)
+    near = centred[middle] if ordered else None
+    if ordered and len(x) < P:  # read rows that follow each other
+        near = _mean_of_trials(look(matrix.rows(middle)))[1]
     if inputs.groups is None:
-        middle = slice(max(P - N_LOOKED, 0) // 2, (P + N_LOOKED) // 2)
-        near = centred[middle] if ordered else None
-        if ordered and len(x) < P:  # read rows that follow each other
-            near = _mean_of_trials(look(matrix.rows(middle)))[1]
         what = "rows", "groups", "a movie, a time series"
         notes += _alike_note(x, near, numbers, *what)
+    elif ordered and _consecutive_alike(near, np.diff(inputs.groups[middle]) != 0):
+        remedy = "should groups= number the movies, not their frames?"
+        notes.append(f"Consecutive rows of different groups are correlated: {remedy}")
     if features.groups is None and features.population != Q:
         near = centred[:N_LOOKED].T if Q <= N_LOOKED else None
         what = "columns", "column_groups", "neighbouring electrodes"

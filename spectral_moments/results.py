@@ -256,7 +256,10 @@ class Estimate(ResultTable):
         "Describe what was done and found, for the methods section of a paper."
         last = dict(zip(self.methods, self.orders))
         methods = " and ".join(f"{method} (up to order {n})" for method, n in last.items())
-        sources = " and ".join(kind for kind in self.replicates if kind != "draws")
+        groups = self.settings.get("groups", {})
+        kinds = [kind for kind in self.replicates if kind != "draws"]
+        kinds = [f"groups of {x}" if x in groups else x for x in kinds]
+        sources = " and ".join(kinds)
         text = f"Spectral moments of orders 1 to {self.orders.max()} were estimated from "
         text += f"{describe_data(self)}, by {methods}"
         text += f", with standard errors by the jackknife over {sources}" if sources else ""

@@ -94,6 +94,7 @@ class PermutationTest(ResultTable):
     statistics: np.ndarray  # (pairs,), in standard deviations of the permuted ones
     null: np.ndarray  # (permutations, pairs), likewise
     n_inputs: str  # inputs that were used
+    notes: list = ()  # of the alignments
 
     def _shares(self, null):
         "Return the share of permutations at least as large, the given order among them."
@@ -168,7 +169,7 @@ def permutation_test(
     spread = np.where(spread > 0, spread, 1.0)
     of_all = "" if data is self.data else f" of {self.data.inputs.size}"
     null, given = (null - middle) / spread, (given - middle) / spread
-    return PermutationTest(pairs, given, null, f"{len(groups)}{of_all}")
+    return PermutationTest(pairs, given, null, f"{len(groups)}{of_all}", self.notes)
 
 # %% ../nbs/inside_similarity.ipynb #b7d0c3a2
 def mean_alignment(estimate: Estimate, pairs: list):

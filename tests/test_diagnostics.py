@@ -70,7 +70,8 @@ def test_a_whole_layer_of_few_features():
 
 ROWS = (
     "Consecutive rows are correlated. If they belong together (a movie, a time series), "
-    "give them the same label in groups=; otherwise the errors are too small."
+    "give them the same label in groups=; otherwise dimension, errors and p-values are too "
+    "small."
 )
 
 
@@ -87,6 +88,14 @@ def test_consecutive_rows(seed):
     )
     stream = sm.Stream(64).update(movies).estimate()  # rows in any order
     assert ROWS not in stream.notes
+
+
+def test_labels_of_frames_instead_of_movies():
+    movies = np.repeat(CLEAN[:50], 4, axis=0) + 0.5 * normal((200, 64), 0)
+    for frames in (np.arange(200), np.tile(np.arange(4), 50), np.tile(np.arange(40), 5)):
+        found = notes(movies, groups=frames)
+        assert "Consecutive rows of different groups are correlated" in str(found)
+    assert notes(movies, groups=np.arange(200) // 4) == []
 
 
 # --- 3: copies ----------------------------------------------------------------------------

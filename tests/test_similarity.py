@@ -503,3 +503,13 @@ REFUSED = {
 def test_refused(words):
     with pytest.raises(sm.ArgumentError, match=re.escape(words)):
         REFUSED[words]()
+
+
+def test_notes_of_the_alignment_come_with_its_test():
+    rng = np.random.default_rng(0)
+    frames = [np.repeat(rng.normal(size=(20, 6)), 10, axis=0) for _ in range(2)]
+    x, y = (x @ rng.normal(size=(6, 30)) + 0.1 * rng.normal(size=(200, 30)) for x in frames)
+    assert "p-values are too small" in str(sm.alignment(x, y).permutation_test())
+    movie = np.arange(200) // 10
+    test = sm.alignment(x, y, groups=movie).permutation_test()
+    assert "p-values" not in str(test) and test.p_value > 0.05
