@@ -416,15 +416,6 @@ def _group_arrays(groups, xp):
         given[Member(f"groups of {kind}", kinds)] = xp.asarray(1.0 * members)
     return given
 
-
-def _output_derivatives(plan, weights):
-    "Return derivatives of the weighted sum by the outputs: loop -> step -> derivative."
-    derivatives = {block: Counter() for block in plan.order}
-    for number, weight in zip(plan.outputs, weights, strict=True):
-        if weight:
-            derivatives[plan.steps[number].block][number] += float(weight)
-    return derivatives
-
 # %% ../../nbs/inside_contraction.ipynb #8ad0bad5
 def contract(
     graphs: tuple,  # of tuples of edges; their vertices range freely over rows and columns
@@ -446,8 +437,11 @@ def contract(
     totals = {number: values[number] for number in plan.outputs if number in values}
     weighted = []  # for each set of weights: derivatives by loop and step; contributions
     for row in weights:
-        contributions = {kind: 0 * x for kind, x in zeros.items()}
-        weighted.append((_output_derivatives(plan, row), contributions))
+        derivatives = {block: Counter() for block in plan.order}
+        for number, weight in zip(plan.outputs, row, strict=True):
+            if weight:
+                derivatives[plan.steps[number].block][number] += float(weight)
+        weighted.append((derivatives, {kind: 0 * x for kind, x in zeros.items()}))
     for kind in [kind for kind in plan.order if kind]:
         outputs = {number for number in plan.outputs if plan.steps[number].block == kind}
         width = max(min(lengths.values()), BLOCK_SIZE // lengths[kind], 1)
@@ -463,5 +457,5 @@ def contract(
                     derivatives[""][number] = derivatives[""].get(number, 0.0) + x
     for derivatives, contributions in weighted:
         run_backward(plan, "", values, derivatives[""], contributions)
-    contributions = [of_set for _, of_set in weighted]
-    return GraphSums([totals[number] for number in plan.outputs], contributions)
+    totals = [totals[number] for number in plan.outputs]
+    return GraphSums(totals, [of_set for _, of_set in weighted])
