@@ -155,3 +155,11 @@ def test_as_many_columns_as_a_cycle_has(columns, monkeypatch):
     monkeypatch.setattr(methods, "TALLEST_RATIO", 0)
     found = sm.estimate(normal((30, columns)), columns)  # numpy does not warn
     assert np.isinf(found.stderr[-1]) and np.isfinite(found.values[-1])
+
+
+def test_dask_reads_groups_as_they_come(nothing_loaded):
+    from_array = pytest.importorskip("dask.array").from_array
+    x, names = normal((40, 5)), np.repeat([f"movie {k}" for k in (3, 0, 9, 1)], 10)
+    found = sm.estimate(from_array(x, chunks=(7, 5)), 1, groups=names)
+    assert found.methods == ["all rows"]
+    np.testing.assert_allclose(found.values, sm.estimate(x, 1, groups=names).values)

@@ -185,8 +185,9 @@ def row_pieces(data):
             return [(rows, None) for rows in blocks]
         starts = range(0, axis.size, height)
         return [(slice(k, min(k + height, axis.size)), None) for k in starts]
-    order = np.argsort(axis.groups, kind="stable")
-    group_ends = np.cumsum(np.bincount(axis.groups))
+    _, first_rows, sizes = np.unique(axis.groups, return_index=True, return_counts=True)
+    order = np.argsort(first_rows[axis.groups], kind="stable")  # groups as they come
+    group_ends = np.cumsum(sizes[np.argsort(first_rows)])
     while first < axis.size:
         last = min(first + height, axis.size)
         stop = int(group_ends[np.searchsorted(group_ends, last)])
