@@ -193,7 +193,7 @@ def log_progress(seconds: float):  # between two lines -> a context that gives a
             line = f"running for {elapsed:.0f} s"
             if done and progress.total:
                 rest = max(progress.total - done, 0) * elapsed / done
-                line += f": {done} of {progress.total}, about {rest:.0f} s to go"
+                line += f": {done} of {progress.total} steps, about {rest:.0f} s to go"
             logging.getLogger("spectral_moments").warning(line)
 
     thread = threading.Thread(target=log, daemon=True)

@@ -217,7 +217,7 @@ UNCERTAIN = (
 )
 ONE, SEVERAL = dict(be="is", its="its", it="it"), dict(be="are", its="their", it="them")
 DRAWS = "{}: random draws are a third of the error; raise n_permutations."
-FEW_SAMPLED = "{}: the sample of rows is a third of the error; raise sample."
+FEW_SAMPLED = "{}: a third of the error comes from sampling rows; raise sample."
 MIN_UNCERTAIN = 0.5  # standard error over the moment, of a moment that is named
 MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
 

@@ -195,6 +195,9 @@ def labels_of_pass(seen, name, count):
     function, (args, kwargs) = getattr(seen, name), seen.given
     if function is None:
         return None
+    if not callable(function):
+        problem = f"{name} must be a function of the inputs of the model"
+        raise ArgumentError(name, f"{problem}, with a label for each")
     labels = function(*args, **kwargs)
     labels = np.asarray(labels.cpu() if torch.is_tensor(labels) else labels)
     if labels.shape[:1] != (count,):
@@ -423,7 +426,7 @@ def inverse_dimension(
     phi: torch.Tensor,  # (inputs, features)
     *,
     center: bool = True,  # whether the mean over inputs is removed
-    population: int | str | None = None,  # as for `estimate`
+    population: int | str | None = None,  # "all": of these units, as a loss needs
     groups: ArrayLike | None = None,  # a label for each input, as for `estimate`
 ) -> torch.Tensor:  # a number with its gradient; 0 for a layer that is constant
     "Estimate one over the dimension, m(2) / m(1)^2, as a loss: the dimension has a pole."

@@ -119,7 +119,7 @@ def test_progress_tells_how_long(caplog):
     assert threading.active_count() == before
     first, last = caplog.messages[0], caplog.messages[-1]
     assert first == "running for 0 s" and caplog.records[0].levelno == logging.WARNING
-    assert last.startswith("running for 0 s: 10 of 40, about") and "to go" in last
+    assert last.startswith("running for 0 s: 10 of 40 steps, about") and "to go" in last
     caplog.clear()
     with checks.log_progress(15.0) as lines:  # nothing is said of what is quick
         lines.update(40)
