@@ -353,3 +353,14 @@ def test_symmetric_matrices_have_a_fallback(monkeypatch):
     np.testing.assert_allclose((vectors * values) @ vectors.T, K, atol=1e-12)
     monkeypatch.setattr(np.linalg, "svd", fails)
     np.testing.assert_allclose(arrays.eigh(K)[0], expected, atol=1e-12)
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="needs Linux")
+def test_a_memory_map_does_not_stay_in_memory(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((200_000, 64)))
+    trials = open_trials(np.load(tmp_path / "x.npy", mmap_mode="r"))
+    resident = lambda: int(Path("/proc/self/statm").read_text().split()[1])  # pages
+    before = resident()
+    for rows in row_blocks(trials):
+        take_rows(trials, rows)
+    assert (resident() - before) * 4096 < trials.shape[1] * 64 * 8 / 2

@@ -10,6 +10,7 @@ __all__ = ['MAX_LOADED_BYTES', 'BLOCK_BYTES', 'MAX_CHUNK_BYTES', 'BACKENDS', 'ba
 # %% ../../nbs/inside_arrays.ipynb #4bc9d2de
 import functools
 import math
+import mmap
 import os
 
 import numpy as np
@@ -264,6 +265,8 @@ def open_rows(x, name: str) -> Rows:  # memory map, data set of h5py, array of Z
 
     def read(rows):
         block = np.array(x[rows] if by_rows else x[:, rows])  # a copy, no longer mapped
+        if getattr(x, "mode", "") == "r" and hasattr(mmap, "MADV_DONTNEED"):
+            x._mmap.madvise(mmap.MADV_DONTNEED)  # else the whole file stays in memory
         return block.reshape(-1, *block.shape[-2:])
 
     return Rows((1, *x.shape)[-3:], x.dtype, read, chunk, name)
