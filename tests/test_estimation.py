@@ -27,10 +27,6 @@ ESTIMATORS = (naive, kong_valiant, increasing, all_cycles)
 # --- any array ----------------------------------------------------------------------------
 
 WHOLE = np.random.default_rng(0).integers(-9, 9, (14, 11))
-STRIDED = np.zeros((28, 33))
-STRIDED[::2, ::3] = WHOLE
-READ_ONLY = WHOLE.astype(float)
-READ_ONLY.flags.writeable = False
 ARRAYS = {
     "list": WHOLE.tolist(),
     "int8": WHOLE.astype(np.int8),
@@ -38,8 +34,6 @@ ARRAYS = {
     "float32": WHOLE.astype(np.float32),
     "longdouble": WHOLE.astype(np.longdouble),
     "columns first": np.asfortranarray(WHOLE, dtype=float),
-    "strided": STRIDED[::2, ::3],
-    "read only": READ_ONLY,
     "big endian": WHOLE.astype(">f8"),
     "frame": pd.DataFrame(WHOLE),
     "tensor": torch.tensor(WHOLE, dtype=torch.float32),
@@ -55,12 +49,9 @@ def test_any_array(kind):
     before = np.asarray(x.values if kind in ("frame", "recording") else x).copy()
     shift = 9 if kind == "uint16" else 0
     expected = estimate(WHOLE.astype(float) + shift, 3)
-    for options in ({}, dict(method="increasing", n_permutations=2)):
-        est = estimate(x, 3, **options)
-        assert est.values.dtype == float
-        if not options:
-            np.testing.assert_allclose(est.values, expected.values, rtol=1e-12)
-            np.testing.assert_allclose(est.stderr, expected.stderr, rtol=1e-10)
+    est = estimate(x, 3)
+    np.testing.assert_allclose(est.values, expected.values, rtol=1e-12)
+    np.testing.assert_allclose(est.stderr, expected.stderr, rtol=1e-10)
     after = x.values if kind in ("frame", "recording") else x
     np.testing.assert_array_equal(np.asarray(after), before)  # never modified
 
@@ -100,12 +91,6 @@ def test_one_row_or_column(shape):
     phi = normal(shape)
     est = estimate(phi, 1, center=False)
     assert np.isinf(est.stderr[0]) and est.values[0] == pytest.approx((phi**2).mean())
-
-
-def test_errors_only_if_asked_for():
-    est, bare = estimate(PHI, 3), estimate(PHI, 3, stderr=False)
-    np.testing.assert_array_equal(bare.values, est.values)
-    assert np.isnan(bare.stderr).all() and not bare.replicates and not bare.usable.any()
 
 
 # --- seeds, threads, progress -------------------------------------------------------------
@@ -273,18 +258,12 @@ def test_values_of_the_paper():
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_equal_repeats_are_one_matrix(estimator, T):
     phi = normal((8, 6), 5) + 0.5
+    repeats = normal((T, 8, 6), 4)[:3]  # in any order: more of them are split at random
+    one, two = (estimator(x, 3, trials=True) for x in (repeats, repeats[::-1]))
+    np.testing.assert_allclose(one, two, rtol=1e-9)
     value = estimator(np.stack([phi] * T), 3, trials=True)
     np.testing.assert_allclose(value, estimator(phi, 3), rtol=1e-9)
     np.testing.assert_array_equal(estimator(phi[None], 3, trials=True), estimator(phi, 3))
-
-
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_the_order_of_repeats(estimator):
-    repeats = normal((3, 7, 6), 4) + 0.3
-    for T in (2, 3):
-        one = estimator(repeats[:T], 3, trials=True)
-        two = estimator(repeats[:T][::-1], 3, trials=True)
-        np.testing.assert_allclose(one, two, rtol=1e-9)
 
 
 def test_gradients_of_all_cycles():
