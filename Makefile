@@ -61,9 +61,9 @@ lint: $(STAMP)      ## ruff: rules and layout
 	$(BIN)/ruff format --check --quiet .
 	$(BIN)/python tools/address.py --check
 
-bench: $(STAMP)     ## times and errors, next to peers; the data of a page of the book
+bench: $(STAMP)     ## times and errors, next to peers; BESIDE=PATH measures another version too
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'  # peers
-	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py $(if $(BESIDE),--beside $(BESIDE))
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/peers.py
 
 reproduce: $(STAMP) recordings ## draw the first matrices of every stored study again, and compare

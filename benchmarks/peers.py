@@ -1,4 +1,4 @@
-"""What else can estimate moments, side by side: time, memory, error against the truth.
+"""What else answers the same questions, side by side: error, time and memory.
 
 python benchmarks/peers.py           into results/benchmarks.json, for a page of the book
 python benchmarks/peers.py --tiny    small sizes, nothing is stored
@@ -28,14 +28,13 @@ warnings.simplefilter("ignore")
 N_SHUFFLES = 199  # permutations of a test
 MODULES = {"pytorch-cka": "cka", "calibrated-similarity": "calibrated_similarity"}
 SIZES = {  # of a full run, of a tiny one
-    "budget": (0.3, 0.05),  # seconds for one call, beyond which a peer stops
+    "budget": (0.3, 0.05),  # seconds of one call, beyond which larger ones are left out
     "draws": (100, 5),
     "squares": ((25, 50, 100, 200, 400, 800), (20, 30)),
-    "matrix": ((150, 300), (20, 30)),
-    "orders": (range(2, 9), (2, 3)),
     "moments": ((25, 50, 100), (20, 30)),
     "rows": ((40, 80, 160), (20, 30)),
 }
+OURS = "this library"
 
 
 def package(name):
@@ -64,13 +63,30 @@ def hutchinson(phi, n_max, probes=64):
 
 
 MOMENTS = {  # name on the page: moments of orders 1..n_max
-    "increasing": sm.increasing,
     "all cycles": sm.all_cycles,
+    "increasing": sm.increasing,
     "paper, as printed": algorithm_1,
     "paper, vectorised": cumulative,
     "naive by SVD": by_svd,
     "Hutchinson, 64 probes": hutchinson,
 }
+
+
+def third_moment(moments):
+    "Make a peer of a function of a matrix and an order: m(3), no error."
+    return lambda phi: (moments(phi, 3)[2], None)
+
+
+def own_third_moment(phi):
+    "m(3) of this library and its standard error."
+    found = sm.estimate(phi, 3, center=False)
+    return found.values[2], found.stderr[2]
+
+
+def moment_peers():
+    "Name on the page: function that gives m(3) and its error or None."
+    names = "increasing", "paper, vectorised", "naive by SVD", "Hutchinson, 64 probes"
+    return {OURS: own_third_moment} | {n: third_moment(MOMENTS[n]) for n in names}
 
 
 def driada_dimension(phi):
@@ -81,20 +97,29 @@ def driada_dimension(phi):
     return eff_dim(phi, enable_correction=True)
 
 
+def own_dimension(phi):
+    "Dimension of this library and its standard error."
+    found = sm.participation_ratio(phi)
+    return found.value, found.stderr
+
+
 def dimension_peers():
-    "Name on the page: function that gives the centred dimension."
+    "Name on the page: function that gives the centred dimension and its error or None."
     moments = lambda phi: sm.estimate(phi, 2, stderr=False).values
-    ratio = lambda first, second: first**2 / second
+    ratio = lambda first, second: (first**2 / second, None)
     found = {
-        "all cycles": lambda phi: sm.participation_ratio(phi).value,
-        "naive by SVD": lambda phi: ratio(*by_svd(phi - phi.mean(0), 2)),
+        OURS: own_dimension,
         "req-metrics (formula)": lambda phi: ratio(*moments(phi)),
+        "naive by SVD": lambda phi: ratio(*by_svd(phi - phi.mean(0), 2)),
     }
     module, number = package("dimensionality")
     if module:
-        found[f"dimensionality {number}"] = module.participation_ratio
+        found[f"dimensionality {number}"] = lambda phi: (
+            module.participation_ratio(phi),
+            None,
+        )
     if number := package("driada")[1]:
-        found[f"DRIADA {number}"] = driada_dimension
+        found[f"DRIADA {number}"] = lambda phi: (driada_dimension(phi), None)
     return found
 
 
@@ -106,44 +131,48 @@ def plain_alignment(phi, psi):
 
 
 def own_alignment(phi, psi):
+    "Alignment of this library and its standard error."
+    found = sm.alignment(phi, psi)
+    return found.value, found.stderr
+
+
+def own_test(phi, psi):
     "Value, error and p-value of this library."
     found = sm.alignment(phi, psi)
     return found.value, found.stderr, found.permutation_test(N_SHUFFLES).p_value
 
 
-def of_tensors(function):
-    "Make a peer of a function of two tensors that gives a number."
+def calibrated(phi, psi):
+    "calibrated-similarity: plain alignment less what chance gives, no error, p-value."
     import torch
+    from calibrated_similarity import calibrate
 
-    return lambda *both: (float(function(*map(torch.from_numpy, both))), None, None)
-
-
-def calibrated(module):
-    "Make a peer of calibrated-similarity: plain alignment less what chance gives."
-    import torch
-
-    def both(phi, psi):
-        x, y = map(torch.from_numpy, (phi, psi))
-        chance = torch.Generator().manual_seed(SEED)
-        options = dict(K=N_SHUFFLES, generator=chance)
-        score, p, _ = module.calibrate(x, y, plain_alignment, **options)
-        return float(score), None, float(p)
-
-    return both
+    x, y = map(torch.from_numpy, (phi, psi))
+    chance = torch.Generator().manual_seed(SEED)
+    score, p, _ = calibrate(x, y, plain_alignment, K=N_SHUFFLES, generator=chance)
+    return float(score), None, float(p)
 
 
 def alignment_peers():
-    "Name on the page: function that gives value, error or None, p-value or None."
-    plain = lambda *both: (float(plain_alignment(*both)), None, None)
-    found = {"ours": own_alignment, "plain": plain}
-    of_features = lambda cka: of_tensors(cka.cka_from_features)
-    of_batch = lambda cka: of_tensors(lambda x, y: cka.cka_batch(x[None], y[None]))
-    makers = {"calibrated-similarity": calibrated, "pytorch-cka": of_features}
-    for name, make in (makers | {"ckatorch": of_batch}).items():
-        module, number = package(name)
-        if module:
-            found[f"{name} {number}"] = make(module)
+    "Name on the page: function that gives the alignment and its error or None."
+    plain = lambda *both: (float(plain_alignment(*both)), None)
+    found = {OURS: own_alignment, "plain": plain}
+    module, number = package("pytorch-cka")
+    if module:
+        import torch
+
+        tensors = lambda both: map(torch.from_numpy, both)
+        cka = lambda *both: (float(module.cka_from_features(*tensors(both))), None)
+        found[f"pytorch-cka {number}"] = cka
     return found
+
+
+def test_peers():
+    "Name on the page: function that gives value, error or None, p-value or None."
+    found = {k: lambda *xy, f=f: (*f(*xy), None) for k, f in alignment_peers().items()}
+    if number := package("calibrated-similarity")[1]:
+        found[f"calibrated-similarity {number}"] = calibrated
+    return found | {OURS: own_test}
 
 
 def shortest(functions, rounds, clock=time.perf_counter):
@@ -167,20 +196,22 @@ def peak_megabytes(function):
     return held / 2**20
 
 
-def costs(cases, peers, budget):
-    "Seconds and megabytes of every peer in every case, until its budget is spent."
-    found = {name: {"case": [], "seconds": [], "megabytes": []} for name in peers}
-    spent = set()
-    for label, arguments in cases.items():
-        for name in [name for name in peers if name not in spent]:
-            call = lambda peer=peers[name], arguments=arguments: peer(*arguments)
-            (seconds,) = shortest([call], 2)
-            rows = found[name]
-            rows["case"].append(label)
-            rows["seconds"].append(float(f"{seconds:.3g}"))
-            rows["megabytes"].append(float(f"{max(peak_megabytes(call), 1e-3):.3g}"))
-            if seconds > budget:
-                spent.add(name)
+def cost(peer, arguments):
+    "Seconds and megabytes of a call."
+    call = lambda: peer(*arguments)
+    (seconds,) = shortest([call], 3, time.process_time)
+    numbers = dict(seconds=seconds, megabytes=max(peak_megabytes(call), 1e-3))
+    return {key: float(f"{number:.3g}") for key, number in numbers.items()}
+
+
+def costs(sizes, budget):
+    "Costs of four moments of square matrices; a peer stops where its budget is spent."
+    found = {name: [] for name in MOMENTS}
+    for P in sizes:
+        phi = seeded(P).standard_normal((P, P))
+        for name, rows in found.items():
+            if not rows or rows[-1]["seconds"] < budget:
+                rows.append({"P": P, **cost(MOMENTS[name], (phi, 4))})
     return found
 
 
@@ -189,28 +220,35 @@ def seeded(*numbers):
     return np.random.default_rng([SEED, *numbers])
 
 
-def summary(values, truth):
-    "Mean, its standard error and root-mean-square error, over the truth."
+def summary(values, stated, truth):
+    "Mean, its standard error, root-mean-square error and stated error, over the truth."
     values = np.asarray(values, dtype=float) / truth
-    error = values.std(ddof=1) / np.sqrt(len(values))
-    rms = np.sqrt(np.mean((values - 1) ** 2))
-    mean = float(f"{values.mean():.4g}")
-    return dict(mean=mean, error=float(f"{error:.2g}"), rms=float(f"{rms:.3g}"))
+    root = lambda squares: float(f"{np.sqrt(np.mean(squares)):.3g}")
+    return dict(
+        mean=float(f"{values.mean():.4g}"),
+        error=float(f"{values.std(ddof=1) / np.sqrt(len(values)):.2g}"),
+        rms=root((values - 1) ** 2),
+        stated=None if stated[0] is None else root((np.array(stated) / truth) ** 2),
+    )
 
 
-def moment_errors(sizes, draws):
-    "Errors of m(2), m(3), m(4) for the RBF process, by size."
-    process, n_max = sm.RBF(3, kernel_cov=0.25), 4
-    truth, found = process.moments(n_max), {}
-    peers = {k: v for k, v in MOMENTS.items() if not k.startswith("paper")}  # = increasing
+def compare(peers, draw, truth, sizes, draws):
+    "What every peer makes of the same matrices, by size: errors, seconds, megabytes."
+    found = {name: [] for name in peers}
     for P in sizes:
-        samples = [process.sample(P, 2 * P, seeded(P, i)) for i in range(draws)]
+        samples = [draw(P, seeded(P, i)) for i in range(draws)]
         for name, peer in peers.items():
-            values = np.array([peer(phi, n_max) for phi in samples])
-            for n in range(2, n_max + 1):
-                rows = found.setdefault(name, {}).setdefault(str(n), [])
-                rows.append({"P": P, **summary(values[:, n - 1], truth[n - 1])})
+            values, stated = zip(*(peer(*sample) for sample in samples))
+            row = {"P": P, **summary(values, stated, truth), **cost(peer, samples[0])}
+            found[name].append(row)
     return found
+
+
+def third_moments(sizes, draws):
+    "Third moments of the RBF process, P x 2P."
+    process = sm.RBF(3, kernel_cov=0.25)
+    draw = lambda P, rng: [process.sample(P, 2 * P, rng)]
+    return compare(moment_peers(), draw, process.moments(3)[2], sizes, draws)
 
 
 def equal_features(P, rng, d=20):
@@ -219,22 +257,11 @@ def equal_features(P, rng, d=20):
     return [rng.standard_normal((P, d)) @ (w / np.linalg.norm(w, axis=0)) + 1]
 
 
-def errors_by_size(peers, draw, truth, sizes, draws):
-    "Errors of what every peer makes of the same matrices, by size."
-    found = {}
-    for name, peer in peers.items():
-        for P in sizes:
-            values = [peer(*draw(P, seeded(P, i))) for i in range(draws)]
-            found.setdefault(name, []).append({"P": P, **summary(values, truth)})
-    return found
-
-
-def alignment_errors(sizes, draws):
-    "Errors of the alignment of two linear systems, by size."
+def alignments(sizes, draws):
+    "Alignments of two linear systems, one of them with half the features."
     pair = LinearPair(10, 0.5)
-    peers = {k: lambda *xy, f=f: f(*xy)[0] for k, f in alignment_peers().items()}
     draw = lambda P, rng: pair.sample(P, P // 2, P, rng)
-    return errors_by_size(peers, draw, pair.alignment(), sizes, draws)
+    return compare(alignment_peers(), draw, pair.alignment(), sizes, draws)
 
 
 PAIRS = {  # name: angle between two systems, exponent of their eigenvalues
@@ -246,7 +273,7 @@ PAIRS = {  # name: angle between two systems, exponent of their eigenvalues
 
 def verdicts(draws):
     "Value, error, p-value and time of every peer on pairs of known alignment, 100 x 20."
-    found, peers = {}, alignment_peers()
+    found, peers = {}, test_peers()
     for k, (label, (angle, exponent)) in enumerate(PAIRS.items()):
         pair = LinearPair(10, angle, exponent=exponent)
         samples = [pair.sample(100, 20, 20, seeded(9, k, i)) for i in range(draws)]
@@ -267,21 +294,14 @@ def verdicts(draws):
     return found
 
 
-def measure(draws, budget, squares, matrix, orders, moments, rows):
+def measure(draws, budget, squares, moments, rows):
     "All that is compared, at these sizes."
-    rng = np.random.default_rng(SEED)
-    squares = {P: (rng.standard_normal((P, P)), 4) for P in squares}
-    one = rng.standard_normal(matrix)
-    orders = {n: (one, n) for n in orders}
-    slow = {"all cycles", "paper, as printed"}  # up to order 4; minutes
-    any_order = {name: MOMENTS[name] for name in MOMENTS if name not in slow}
     return {
         "draws": draws,
-        "size": costs(squares, MOMENTS, budget),
-        "order": costs(orders, any_order, budget),
-        "moments": moment_errors(moments, draws),
-        "dimension": errors_by_size(dimension_peers(), equal_features, 20, rows, draws),
-        "alignment": alignment_errors(rows, draws // 2),
+        "size": costs(squares, budget),
+        "moments": third_moments(moments, draws),
+        "dimension": compare(dimension_peers(), equal_features, 20, rows, draws),
+        "alignment": alignments(rows, draws),
         "verdict": verdicts(2 * draws),
     }
 
@@ -292,11 +312,11 @@ def main():
     parser.add_argument("--tiny", action="store_true")
     tiny = parser.parse_args().tiny
     sizes = {name: pair[tiny] for name, pair in SIZES.items()}
-    names = "dimensionality", "driada", "calibrated-similarity", "pytorch-cka", "ckatorch"
+    names = "dimensionality", "driada", "calibrated-similarity", "pytorch-cka"
     installed = [name for name in names if package(name)[1]]
     measured = partial(measure, **sizes)
     if tiny:
-        measured()
+        print(measured())
     else:
         settings = {name: sizes[name] for name in ("draws", "budget")}
         store("peers", measured, settings, installed)
