@@ -13,7 +13,7 @@ from .checks import check_count, check_flag, check_order
 from .checks import check_random_state, log_progress
 from .engine.data import Data, Recording, open_data
 from .engine.methods import run_plan
-from .results import Estimate, make_estimate, power_words
+from .results import Estimate, make_estimate
 
 # %% ../nbs/inside_estimation.ipynb #0ae17377
 def estimate(
@@ -55,9 +55,10 @@ def estimate(
         noise=noise,
         trials=trials,
     )
+    n_max = check_order(n_max, data.shapes["phi"][1:])
     return estimate_words(
         data,
-        power_words(check_order(n_max, data.shapes["phi"][1:])),
+        [("phi",) * order for order in range(1, n_max + 1)],
         method=method,
         n_permutations=n_permutations,
         sample=sample,

@@ -93,7 +93,8 @@ class Estimate(ResultTable):
         "Standard errors (words,): NaN if none were computed, infinite where unknown."
         if not self.replicates:
             return np.full(len(self.values), np.nan)
-        return errors.total_error(self.replicates)
+        parts = [errors.standard_error(x) for x in self.replicates.values()]
+        return np.hypot.reduce(parts)
 
     @property
     def covariance(self):
