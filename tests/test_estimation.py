@@ -38,7 +38,6 @@ ARRAYS = {
     "frame": pd.DataFrame(WHOLE),
     "tensor": torch.tensor(WHOLE, dtype=torch.float32),
     "masked": np.ma.masked_array(WHOLE, mask=False),
-    "matrix": np.asmatrix(WHOLE),
     "recording": Recording(WHOLE),
 }
 
@@ -91,9 +90,6 @@ def test_one_row_or_column(shape):
     phi = normal(shape)
     est = estimate(phi, 1, center=False)
     assert np.isinf(est.stderr[0]) and est.values[0] == pytest.approx((phi**2).mean())
-
-
-# --- seeds, threads, progress -------------------------------------------------------------
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -150,6 +150,12 @@ def test_refusals(arguments, message):
 # --- test, alternative, notes -------------------------------------------------------------
 
 
+def test_the_slowest_decay_can_be_fitted():
+    slowest = laws.power_moments((0.5051, np.log(0.2)), np.arange(2, 5))
+    fit = sm.power_law(exact(np.r_[30.0, np.exp(slowest)], 0.2))
+    assert 0.505 <= fit.exponent < 0.6 and fit.stderr > 0
+
+
 def test_no_test_without_a_third_order():
     fit = sm.power_law(exact(sm.PowerLaw(1.0).moments(3)))
     assert np.isnan(fit.p_value) and fit.alternative is None and "no test" in str(fit)

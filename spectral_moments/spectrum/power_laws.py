@@ -108,7 +108,7 @@ def _shift(law, theta, n, V, S):
     G = _derivative(law, theta, n)
     W_G = np.linalg.solve(V + RIDGE * np.diag(V.diagonal()), G)
     K = np.linalg.pinv(G.T @ W_G, rcond=1e-12) @ W_G.T
-    (a, scale), h = theta, 5e-3 * theta[0]  # larger: rounding is divided by h^2
+    (a, scale), h = theta, 3e-3 * theta[0]  # larger: rounding is divided by h^2
     one, two = (law([a + k * h, scale], n) + law([a - k * h, scale], n) for k in (1, 2))
     bend = (16 * one - two - 30 * law(theta, n)) / (12 * h**2)  # exact to h^4
     return np.log1p(S.diagonal()) / 2, bend * (K @ S @ K.T)[0, 0] / 2, K, G
