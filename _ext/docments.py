@@ -9,7 +9,7 @@ import re
 
 import spectral_moments as public
 from spectral_moments.public_names import PUBLIC
-from spectral_moments.signatures import signature_notes
+from spectral_moments.signatures import parameter_comments
 
 
 def to_rst(text, escape=True):
@@ -25,7 +25,7 @@ def to_rst(text, escape=True):
 
 def parameters(function):
     "Comments and types of the parameters as fields of a list."
-    found = signature_notes(function)
+    found = parameter_comments(function)
     returned = found.pop("return", None)
     for name, note in found.items():
         if note.comment:
@@ -47,7 +47,7 @@ def add_notes(app, what, name, obj, options, lines):
     if what not in ("function", "method", "class"):
         return
     if what == "class":
-        fields = {name: note.comment for name, note in signature_notes(obj).items()}
+        fields = {name: note.comment for name, note in parameter_comments(obj).items()}
         added = [f"   * **{name}** -- {to_rst(note)}" for name, note in fields.items()]
         added = [":Fields:", *added] if added else list(parameters(obj.__init__))
     else:

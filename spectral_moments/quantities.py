@@ -194,7 +194,7 @@ class Sampled(NamedTuple):
     size: int
     population: int = None  # None: infinitely many
 
-
+# %% ../nbs/inside_quantities.ipynb #e3152ac0
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantity(ResultTable, NDArrayOperatorsMixin):
     "A number made of moments, with its error."

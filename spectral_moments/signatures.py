@@ -12,16 +12,16 @@ _ONE = re.compile(  # def name(parameter: type = default) -> type:  # comment ->
 )
 
 
-class Note(NamedTuple):
+class Parameter(NamedTuple):
     "Type and comment of a parameter, or of what is returned."
 
     kind: str = ""  # its type, as it is written
     comment: str = ""  # what it means
 
 
-def notes(
+def read_parameters(
     lines: list[str],  # of a signature or of the fields of a class, without the first
-) -> dict[str, Note]:  # by name, "return" for what is returned
+) -> dict[str, Parameter]:  # by name, "return" for what is returned
     "Read types and comments of parameters or fields."
     found, name = {}, None
     for line in lines:
@@ -30,19 +30,19 @@ def notes(
             comment = f"{found[name].comment} {text[1:].strip()}".strip()
             found[name] = found[name]._replace(comment=comment)
         elif end := _END.match(line):
-            found["return"] = Note(end[1] or "", end[2] or "")
+            found["return"] = Parameter(end[1] or "", end[2] or "")
             break
         elif text.startswith(("def ", "@", '"')) or not (match := _LINE.match(line)):
             name = None
         else:
             name, kind, comment = match.groups("")
-            found[name] = Note(kind, comment)
+            found[name] = Parameter(kind, comment)
     return found
 
 
-def signature_notes(
+def parameter_comments(
     value,  # a function, or a class with fields
-) -> dict[str, Note]:  # by name, "return" for what is returned
+) -> dict[str, Parameter]:  # by name, "return" for what is returned
     "Read types and comments in the signature of a function, or beside fields of a class."
     try:
         source = inspect.getsource(value)
@@ -51,17 +51,21 @@ def signature_notes(
     lines = re.sub(r"\n\s*\| ", " | ", source).splitlines()  # a type on two lines
     if inspect.isclass(value):
         fields = getattr(value, "__annotations__", {})
-        return {name: note for name, note in notes(lines[1:]).items() if name in fields}
+        found = read_parameters(lines[1:])
+        return {name: about for name, about in found.items() if name in fields}
     while lines and not lines[0].lstrip().startswith("def "):  # decorators
         lines = lines[1:]
     if not lines:  # a lambda
         return {}
     if lines[0].rstrip().endswith("("):
-        return notes(lines[1:])
+        return read_parameters(lines[1:])
     if one_line := _ONE.match(lines[0]):
         name, kind, return_kind, comment, return_comment = one_line.groups("")
-        return {name: Note(kind, comment), "return": Note(return_kind, return_comment)}
-    return {"return": Note(comment=lines[0].partition("  # ")[2])}
+        return {
+            name: Parameter(kind, comment),
+            "return": Parameter(return_kind, return_comment),
+        }
+    return {"return": Parameter(comment=lines[0].partition("  # ")[2])}
 
 
 def documented(
@@ -75,15 +79,17 @@ def documented(
                     member = getattr(member, "__func__", member)  # of a class method
                     if inspect.isfunction(member) and not name.startswith("_"):
                         documented(member)
-    found, text = signature_notes(value), inspect.cleandoc(value.__doc__ or "")
+    found, text = parameter_comments(value), inspect.cleandoc(value.__doc__ or "")
     if inspect.isfunction(value):  # types as they are written
-        for name, note in found.items():
-            if note.kind and name.lstrip("*") in value.__annotations__:
-                value.__annotations__[name.lstrip("*")] = note.kind
+        for name, about in found.items():
+            if about.kind and name.lstrip("*") in value.__annotations__:
+                value.__annotations__[name.lstrip("*")] = about.kind
     elif not found and inspect.isclass(value) and "__init__" in vars(value):
-        found = signature_notes(value.__init__)
-    returned = found.pop("return", Note()).comment
-    listed = [f"    {name}: {note.comment}" for name, note in found.items() if note.comment]
+        found = parameter_comments(value.__init__)
+    returned = found.pop("return", Parameter()).comment
+    listed = [
+        f"    {name}: {about.comment}" for name, about in found.items() if about.comment
+    ]
     if "\nParameters:\n" not in text and "\nReturns: " not in text:
         text += "\n\nParameters:\n" + "\n".join(listed) if listed else ""
         text += f"\n\nReturns: {returned}" if returned else ""

@@ -73,7 +73,7 @@ def scale_sums(sums, power):
     whole, between = one**2 * sums.whole, one**2 * sums.between
     return PairSums(sums.count, one * sums.total, whole, between, products, sums.n_missing)
 
-
+# %% ../nbs/inside_stream.ipynb #e5421cc0
 def merge_streams(
     self,
     other: "Stream",  # the stream of other rows
@@ -98,7 +98,7 @@ def merge_streams(
     both.n_missing += other.n_missing
     return both
 
-
+# %% ../nbs/inside_stream.ipynb #e5421cc1
 def estimate_stream(
     self,
     *,

@@ -7,7 +7,7 @@ from conftest import python
 
 import spectral_moments as sm
 from spectral_moments import public_names
-from spectral_moments.signatures import notes, signature_notes
+from spectral_moments.signatures import parameter_comments, read_parameters
 
 PUBLIC = {name: getattr(sm, name) for name in public_names.PUBLIC}
 
@@ -32,7 +32,7 @@ def test_every_parameter_is_explained():
         made = function.__code__.co_filename[0] == "<"  # by dataclasses
         if made or function.__name__ == "<lambda>" or name.startswith("ArgumentError"):
             continue
-        found = {k for k, note in signature_notes(function).items() if note.comment}
+        found = {k for k, x in parameter_comments(function).items() if x.comment}
         for parameter in inspect.signature(function).parameters.values():
             shown = str(parameter).partition(":")[0].partition("=")[0]
             if shown not in ("self", "cls", *found):
@@ -43,11 +43,11 @@ def test_every_parameter_is_explained():
 
 def test_comments():
     lines = ["    a,  # one", "    b: str = '#',  # two", "    # and more", "    *c,"]
-    found = notes([*lines, ") -> int:  # four"])
+    found = read_parameters([*lines, ") -> int:  # four"])
     assert found["a"] == ("", "one") and found["b"] == ("str", "two and more")
     assert found["return"] == ("int", "four") and found["*c"] == ("", "")
-    assert signature_notes(len) == signature_notes(3) == {}
-    assert signature_notes(lambda x: x) == {}
+    assert parameter_comments(len) == parameter_comments(3) == {}
+    assert parameter_comments(lambda x: x) == {}
 
 
 def test_help_in_a_fresh_process():

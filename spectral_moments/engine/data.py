@@ -360,7 +360,7 @@ def _open_matrix(phi, name, trials, space, column_groups=None, population=None, 
         matrix.noise = check_noise(noise, matrix, name)
     return matrix
 
-
+# %% ../../nbs/inside_data.ipynb #0138bac0
 def open_data(
     given,  # dict: name -> matrix (P, Q), repeats (T, P, Q) or `Recording`, same inputs
     *,

@@ -352,7 +352,7 @@ def pair_moments(
     methods = ["all rows"] * len(words)
     return Moments(np.mean(values, axis=0), replicates, rounding, methods, lost)
 
-
+# %% ../../nbs/inside_pair_sums.ipynb #30bfecc0
 def _size(about_origin, sums, word, places):
     "Return the size of what was added for a word, which bounds its rounding error."
     a, b, c, d = places

@@ -14,7 +14,7 @@ import numpy as np
 import spectral_moments as sm
 
 from ..checks import printable
-from ..signatures import Note, signature_notes
+from ..signatures import Parameter, parameter_comments
 
 # name of a command: function of the library whose signature gives the options
 COMMANDS = dict(estimate="estimate", align="alignments", compare="compare", report="report")
@@ -44,23 +44,25 @@ def read_value(text):
 
 def add_options(parser, function, without=()):
     "Add a flag for each keyword: type and default of the signature, help of its comment."
-    notes = signature_notes(function)
+    parameters = parameter_comments(function)
     for name in signature(function).parameters:
         if name in PYTHON_ONLY or name in without:
             continue
-        note = notes.get(name, Note())
-        about = dict(dest=name, help=note.comment.replace("%", "%%"), default=None)
-        if note.kind.split(" ")[0] == "bool" and "str" not in note.kind:
+        parameter = parameters.get(name, Parameter())
+        about = dict(dest=name, help=parameter.comment.replace("%", "%%"), default=None)
+        if parameter.kind.split(" ")[0] == "bool" and "str" not in parameter.kind:
             about["action"] = argparse.BooleanOptionalAction
         elif name in LABELS:
             about |= dict(action="append", metavar="FILE")
             about["help"] += (
                 "; from a text file with a label in each line, .npy, or FILE:KEY"
             )
-        elif note.kind.split(" ")[0] == "str":
+        elif parameter.kind.split(" ")[0] == "str":
             about |= dict(metavar="TEXT")
         else:
-            about |= dict(type=int if note.kind == "int" else read_value, metavar="VALUE")
+            about |= dict(
+                type=int if parameter.kind == "int" else read_value, metavar="VALUE"
+            )
         flags = ["--" + name.replace("_", "-")]
         if name in SHORT:
             flags.append(SHORT[name])
