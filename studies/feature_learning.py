@@ -251,6 +251,22 @@ def first_moment_powers(phi, n_max, *, n_permutations=0, random_state=None):
     return np.mean(sums, axis=0) / np.array(counts, dtype=float)
 
 
+def increasing_mean(phi, n_max, n_permutations, rng):
+    """Average unbiased moments over random orders of the rows and columns.
+
+    The orders are drawn here and not by `increasing`, so that the stored arrays do not
+    depend on how the library draws. Version 0.3, with which they were computed, turned a
+    matrix with more rows than columns, which keeps its increasing cycles, and then drew
+    rows before columns; later versions draw other orders from the same seed.
+    """
+    wide = phi if phi.shape[0] <= phi.shape[1] else phi[::-1, ::-1].T
+    found = []
+    for _ in range(n_permutations):
+        rows, columns = (rng.permutation(size) for size in wide.shape)
+        found.append(increasing(wide[rows][:, columns], n_max, n_jobs=1))
+    return np.mean(found, axis=0)
+
+
 def plain_ratio(phi):
     "Unbiased m(1)^2 over unbiased m(2), with the first-order error of the jackknife."
     (P, Q), squares = phi.shape, phi**2
@@ -272,14 +288,12 @@ def plain_ratio(phi):
 
 def measure_whole(phi, n_max, n_permutations, key):
     "Moments, powers of the first, size and participation ratio of a layer."
-    size = math.sqrt(np.mean(phi**2))
-    options = lambda *more: dict(
-        n_permutations=n_permutations, random_state=np.random.default_rng([*key, *more])
-    )
+    size, rng = math.sqrt(np.mean(phi**2)), np.random.default_rng([*key])
+    options = dict(n_permutations=n_permutations, random_state=[*key, 1])
     return {
         "naive": naive(phi / size, n_max),
-        "ours": increasing(phi / size, n_max, n_jobs=1, **options()),
-        "powers": first_moment_powers(phi / size, n_max, **options(1)),
+        "ours": increasing_mean(phi / size, n_max, n_permutations, rng),
+        "powers": first_moment_powers(phi / size, n_max, **options),
         "size": np.array([size]),
         "ratio": np.array(plain_ratio(phi)),
     }
@@ -297,8 +311,7 @@ def measure_subsets(phi, settings, key, main):
         for some in rng.permutation(width).reshape(-1, asked["neurons"]):
             x = phi[:, some]
             found["naive"].append(naive(x, n_max))
-            options = dict(n_permutations=asked["n_permutations"], random_state=rng)
-            found["ours"].append(increasing(x, n_max, n_jobs=1, **options))
+            found["ours"].append(increasing_mean(x, n_max, asked["n_permutations"], rng))
             if main:
                 error = number < asked["with_error"]
                 result = finite(x, error)

@@ -9,6 +9,8 @@ import torch
 from common import RESULTS, Part, Run
 from conftest import normal
 from feature_learning import (
+    NAMES,
+    SETTINGS,
     Networks,
     draw_split,
     first_moment_powers,
@@ -16,6 +18,7 @@ from feature_learning import (
     plain_ratio,
     rms_normalized,
     train,
+    train_group,
 )
 from sklearn.datasets import load_digits
 
@@ -95,3 +98,16 @@ def test_stored_arrays():
     with np.load(RESULTS / "feature_learning.npz") as arrays:
         assert arrays["fashion ours"].shape == (29, 6, 16, 7)
         assert arrays["fashion subsets"].shape == (29, 3, 4, 8, 7)
+
+
+@pytest.mark.parametrize("width", SETTINGS["digits"]["widths"])
+def test_stored_arrays_are_drawn_again(width):
+    digits = SETTINGS["digits"]
+    settings = {"digits": digits | dict(epochs=0, measured=[0])}
+    found = train_group(settings, [("digits", width, [0, 1])], 0)
+    column = digits["widths"].index(width)
+    with np.load(RESULTS / "feature_learning.npz") as arrays:
+        for name in NAMES:
+            drawn = [network[name][0] for network in found]
+            stored = arrays[f"digits {name}"][:2, column, 0]
+            np.testing.assert_allclose(drawn, stored, rtol=1e-5, err_msg=name)
