@@ -37,7 +37,7 @@ REMOVED = {  # 0.3 -> what to do instead
     "ceiling": "use sm.alignments(systems).ceiling(), of one system sm.alignment of half means",
     "AlignmentStream": "use sm.alignments of a sample of rows",
     "recover_eigenvalues": "use sm.feasible; the paper's recovery is in its chapter",
-    "renyi_dimension": "use sm.estimate(phi, n).dimension(n)",
+    "renyi_dimension": "use sm.estimate(phi, n).derive(f, 'reciprocal')",
     "effective_dimension": "use sm.spectral_function(phi, ('ridge', value))",
     "plot_dimensions": "plot the quantities of sm.compare({name: phi, ...})",
     "local_dimension LocalDimension": "select the rows and use sm.estimate",

@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['SCHEMA', 'FEW_FEATURES', 'SINGLE_TRIAL', 'power_words', 'finite_units', 'describe_data', 'Estimate', 'rescale',
-           'make_estimate', 'from_moments', 'new_axes', 'rank_axes', 'holm', 'Comparison', 'compare', 'compare_pair']
+           'make_estimate', 'from_moments', 'new_axes', 'holm', 'Comparison', 'compare', 'compare_pair']
 
 # %% ../nbs/inside_results.ipynb #cfe53f82
 import itertools
@@ -14,15 +14,14 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from inspect import signature
-from numbers import Real
 
 import numpy as np
 
 from . import __version__, errors
-from .checks import ArgumentError, check_count, check_level, check_numbers
+from .checks import ArgumentError, check_level, check_numbers
 from .checks import check_options
 from .diagnostics import collect_notes
-from .errors import SCALES, ErrorDistribution, Scale
+from .errors import SCALES, ErrorDistribution
 from .quantities import EstimateWarning, Quantity, ResultTable  # noqa: F401
 from .quantities import Sampled, json_ready, rename_replicates
 
@@ -41,6 +40,8 @@ def finite_units(estimate, system: str) -> int | None:
 def describe_data(estimate) -> str:
     "Describe what was measured: 100 inputs x 200 features, mean removed, ..."
     settings, sizes, features = estimate.settings, [], []
+    if not settings:
+        return "Moments that were given"
     for name, (T, P, Q) in estimate.shapes.items():
         size = f"{P} inputs x {Q} features" + (f", {T} repeats" if T > 1 else "")
         if name in settings.get("missing", {}):
@@ -51,8 +52,6 @@ def describe_data(estimate) -> str:
         units = finite_units(estimate, name)
         finite = f"all {Q} features" if units == Q else f"{Q} of {units} features"
         features.append(finite if units else "features: a sample of infinitely many")
-    if not settings:
-        return "; ".join(sizes) if P else "Moments that were given"
     groups = settings.get("groups", {}).items()
     parts = ["; ".join(sizes), "mean removed" if estimate.center else "mean kept"]
     parts += [f"{count} groups of {kind}" for kind, count in groups]
@@ -89,12 +88,17 @@ class Estimate(ResultTable):
         return {kind: errors.standard_error(x) for kind, x in self.replicates.items()}
 
     @cached_property
+    def distribution(self):
+        "The `ErrorDistribution` of the moments, arrays (words,)."
+        if self.replicates:
+            return errors.error_distribution(self.replicates)
+        none = np.zeros(len(self.values))
+        return ErrorDistribution(none + np.nan, none, none + np.inf, none)
+
+    @property
     def stderr(self):
         "Standard errors (words,): NaN if none were computed, infinite where unknown."
-        if not self.replicates:
-            return np.full(len(self.values), np.nan)
-        parts = [errors.standard_error(x) for x in self.replicates.values()]
-        return np.hypot.reduce(parts)
+        return self.distribution.error
 
     @property
     def covariance(self):
@@ -105,9 +109,7 @@ class Estimate(ResultTable):
     def usable(self):
         "Which words are certain, as all shorter words of the same systems; booleans."
         certain = np.zeros(len(self.words), dtype=bool)
-        if not self.replicates:
-            return certain
-        share = errors.error_distribution(self.replicates).largest_share
+        share = self.distribution.largest_share
         for systems in {frozenset(word) for word in self.words}:
             same = [k for k, word in enumerate(self.words) if frozenset(word) == systems]
             same.sort(key=lambda k: len(self.words[k]))
@@ -116,25 +118,20 @@ class Estimate(ResultTable):
 
     def interval(self, level: float = 0.95):  # nominal coverage -> (low, high)
         "Compute confidence intervals of the moments, arrays (words,)."
-        tail, error = 1 - check_level(level), ErrorDistribution(self.stderr, 0.0, np.inf)
-        if self.replicates:
-            error = errors.error_distribution(self.replicates)
-        return errors.moment_intervals(self.values, self.orders, error, tail)
+        tail = 1 - check_level(level)
+        return errors.moment_intervals(self.values, self.orders, self.distribution, tail)
 
     def derive(
         self,
         f: Callable,  # of moments: (words,) -> number or (words, units) -> (units,)
-        scale: str | float = "identity",  # where f is nearly linear: identity, log, root,
-        # reciprocal, or a power
+        scale: str = "identity",  # where f is nearly linear: log, root or reciprocal
         **fields,  # of the `Quantity`: name, remark, limits, ...
     ) -> Quantity:
         "Compute a function of moments with its error: est.derive(lambda m: m[1] / m[0])."
-        if not callable(f):
-            raise ArgumentError("f", "f must be a function, as lambda m: m[1] / m[0]")
-        if not (scale in SCALES if isinstance(scale, str) else isinstance(scale, Real)):
-            problem = f"scale = {scale!r} is not one of {', '.join(SCALES)} or a power"
+        if str(scale) not in SCALES:
+            problem = f"scale = {scale!r} is not one of {', '.join(SCALES)}"
             raise ArgumentError("scale", problem)
-        scale = SCALES[scale] if isinstance(scale, str) else Scale(float(scale))
+        scale = SCALES[scale]
         at, biased, found = errors.jackknife(f, self.values, self.replicates, scale)
         sampled, populations = {}, self.settings.get("population", {})
         for kind in found:
@@ -149,35 +146,26 @@ class Estimate(ResultTable):
 
     def dimension(
         self,
-        order: int = 2,  # of the Renyi entropy; 2 is the participation ratio
         *,
         system: str = None,  # its name; None: the first
     ) -> Quantity:
-        "Estimate the dimension m(1)^2 / m(2), or that of another Renyi entropy."
-        order = check_count(order, "order", least=2)
+        "Estimate the dimension m(1)^2 / m(2), the participation ratio."
         system = next(iter(self.shapes)) if system is None else str(system)
-        if (system,) * order not in self.words:
-            problem = f"order = {order} needs m({order}); estimate with a higher n_max"
-            raise ArgumentError("order", problem)
-        first, last = (self.words.index((system,) * n) for n in (1, order))
-        name = "participation ratio" if order == 2 else f"order {order}"
-        known = dict(name=f"Dimension ({name})", notes=list(self.scaled.notes))
+        if (system, system) not in self.words:
+            problem = f"the dimension needs m(2) of {system}; estimate with n_max=2"
+            raise ArgumentError("n_max", problem)
+        first, second = (self.words.index((system,) * n) for n in (1, 2))
         T, _, Q = self.shapes[system]
-        noiseless = system in self.settings.get("noiseless", [])
-        cleaned = self.settings.get("noise") or noiseless
+        cleaned = self.settings.get("noise") or system in self.settings.get("noiseless", [])
         single = self.settings and T == 1 and not cleaned
-        known["remark"] = describe_data(self) + (f"\n{SINGLE_TRIAL}" if single else "")
+        remark = describe_data(self) + (f"\n{SINGLE_TRIAL}" if single else "")
+        known = dict(name="Dimension (participation ratio)", remark=remark)
+        known["notes"] = list(self.scaled.notes)
         value, error = self.scaled.values[first], self.scaled.stderr[first]
         if not value > 0 or value <= 2 * error:
             return Quantity(math.nan, **known)
-
-        def dimension_of(m):
-            ratio = m[last] / m[first]
-            for _ in range(order - 1):  # no power of a moment leaves the range of doubles
-                ratio = ratio / m[first]
-            return np.sign(ratio) * abs(ratio) ** (-1 / (order - 1))
-
-        found = self.scaled.derive(dimension_of, "reciprocal", **known)
+        inverse = lambda m: m[second] / m[first] / m[first]  # within the range of doubles
+        found = self.scaled.derive(lambda m: 1 / inverse(m), "reciprocal", **known)
         units = finite_units(self, system)
         if units and found.transformed < 1 / units:
             note = f"The estimate exceeds the {units} units there are: given as {units}."
@@ -187,14 +175,6 @@ class Estimate(ResultTable):
             note = f'If these {Q} features are all there are, pass population="all".'
             found.notes.append(note)
         return replace(found, limits=(1 / units if units else -math.inf, 1.0))
-
-    def expected_stderr(
-        self,
-        P: int = None,  # number of inputs; None: as many as now
-        Q: int = None,  # number of features, likewise
-    ) -> np.ndarray:
-        "Predict the standard errors (words,) with P inputs and Q features."
-        return np.array([self[word].expected_stderr(P, Q) for word in self.words])
 
     def __getitem__(self, word):
         "Return a word, or an order of one system, as a `Quantity`: est['ab'], est[2]."
@@ -243,37 +223,26 @@ class Estimate(ResultTable):
 
     def to_dict(self):
         "Return everything as numbers, strings and lists, ready for JSON."
-        low, high = self.interval()
+        names = "orders words values stderr usable error_by_source methods shapes settings"
+        known = {name: getattr(self, name) for name in [*names.split(), "notes"]}
+        known["low95"], known["high95"] = self.interval()
         one = len(self.values) > 1 and len(self.shapes) == 1
-        known = dict(schema=SCHEMA, version=__version__, orders=self.orders)
-        known |= dict(values=self.values, stderr=self.stderr, low95=low, high95=high)
-        known |= dict(error_by_source=self.error_by_source, usable=self.usable)
         known["dimension"] = self.dimension().to_dict() if one else None
-        for name in ("words", "methods", "shapes", "settings", "notes"):
-            known[name] = getattr(self, name)
-        return json_ready(known)
+        return json_ready(known | dict(schema=SCHEMA, version=__version__))
 
     def sentence(self):
         "Describe what was done and found, for the methods section of a paper."
-        last = dict(zip(self.methods, self.orders))
-        methods = " and ".join(f"{method} (up to order {n})" for method, n in last.items())
-        groups = self.settings.get("groups", {})
-        kinds = [kind for kind in self.replicates if kind != "draws"]
-        kinds = [f"groups of {x}" if x in groups else x for x in kinds]
-        sources = " and ".join(kinds)
         text = f"Spectral moments of orders 1 to {self.orders.max()} were estimated from "
-        text += f"{describe_data(self)}, by {methods}"
-        text += f", with standard errors by the jackknife over {sources}" if sources else ""
+        text += f"{describe_data(self)}, by {' and '.join(dict.fromkeys(self.methods))}"
+        text += ", with jackknife standard errors" if self.replicates else ""
         text += f" (Chun et al. 2025; spectral_moments {__version__})."
-        if len(self.shapes) == 1 and self.orders.max() > 1:
+        if len(self.shapes) == 1 and len(self.values) > 1:
             text += f" The dimension (participation ratio) is {self.dimension()}."
         return text
 
     def plot(
         self,
         ax=None,  # matplotlib axes; None makes new ones
-        *,
-        shift: float = 0.0,  # moves the points to the right, to separate several estimates
         **style,  # properties of the line, for instance label and color
     ):  # the axes
         "Plot the moments that are positive, with 95% intervals."
@@ -281,7 +250,7 @@ class Estimate(ResultTable):
         n, m = self.orders[positive], self.values[positive]
         low, high = (end[positive] for end in self.interval())
         bars = m - low, np.minimum(high, 10 * m) - m  # without end: to ten times the value
-        ax.errorbar(n + shift, m, bars, **{"marker": "o", **style})
+        ax.errorbar(n, m, bars, **{"marker": "o", **style})
         ax.set(xlabel="order $n$", ylabel="$m(n)$", yscale="log", xticks=n)
         return ax
 
@@ -340,8 +309,6 @@ def from_moments(
     values,  # m(1), ..., m(n_max)
     stderr=None,  # their standard errors, (n_max,); None: from the covariance, or unknown
     covariance=None,  # of the values, (n_max, n_max); None: independent errors
-    *,
-    shape: tuple = (1, 0, 0),  # (T, P, Q) of the matrix that they came from
 ) -> Estimate:
     "Make an `Estimate` of moments that were not estimated here."
     values = check_numbers(values, "values")
@@ -351,15 +318,16 @@ def from_moments(
         raise ArgumentError("values", problem)
     k, replicates = len(values), {}
     checks = [("stderr", stderr, (k,)), ("covariance", covariance, (k, k))]
-    for name, x, shape_needed in [*checks, ("shape", shape, (3,))]:
-        if x is not None and np.shape(x) != shape_needed:
-            problem = f"{name} has shape {np.shape(x)}; {k} values need {shape_needed}"
+    for name, x, shape in checks:
+        if x is not None and np.shape(x) != shape:
+            problem = f"{name} has shape {np.shape(x)}; {k} values need {shape}"
             raise ArgumentError(name, problem)
     if covariance is None and stderr is not None:
         covariance = np.diag(np.square(stderr, dtype=float))
     if covariance is not None:
         replicates["given"] = errors.normal_replicates(covariance)
-    return Estimate(values, replicates, power_words(k), {"phi": shape}, ["given"] * k)
+    shapes = {"phi": (1, 0, 0)}  # not known
+    return Estimate(values, replicates, power_words(k), shapes, ["given"] * k)
 
 # %% ../nbs/inside_results.ipynb #1549c32f
 def new_axes():
@@ -367,16 +335,6 @@ def new_axes():
     import matplotlib.pyplot as plt
 
     return plt.subplots()[1]
-
-
-def rank_axes(ax, values, band=None, **style):
-    "Plot eigenvalues against rank on these axes, or new ones, with a band; return them."
-    ax, rank = new_axes() if ax is None else ax, np.arange(1, len(values) + 1)
-    (line,) = ax.plot(rank, np.where(values > 0, values, np.nan), **style)
-    if band is not None:
-        ax.fill_between(rank, *band, color=line.get_color(), alpha=0.2, lw=0)
-    ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
-    return ax
 
 # %% ../nbs/inside_results.ipynb #c315d1bd
 def holm(p) -> np.ndarray:

@@ -22,7 +22,7 @@ from .engine.arrays import eigh, to_numpy
 from .engine.data import Data, Recording, open_data
 from .engine.views import make_factors, trial_splits
 from .estimation import estimate_words
-from .quantities import Quantity, ResultTable, plus_minus
+from .quantities import Quantity, ResultTable
 from .quantities import rename_replicates
 from .results import Estimate, describe_data
 
@@ -286,7 +286,7 @@ def relative_to_ceiling(self, model: str, subjects: list = None) -> Quantity:
     near = mean_alignment(self.estimate, [(model, name) for name in subjects])
     name, top = f"{model} over the ceiling", self.ceiling(subjects)
     if top.value <= 2 * top.stderr:
-        note = f"The ceiling, {top.value:.2f} {plus_minus()} {top.stderr:.2f}, is not "
+        note = f"The ceiling, {top.value:.2f} ± {top.stderr:.2f}, is not "
         note += "distinguishable from zero: nothing can be divided by it."
         return Quantity(math.nan, name=name, notes=[*top.notes, note])
     return self.estimate.scaled.derive(lambda m: near(m) / ceiling(m), name=name)
@@ -380,7 +380,7 @@ class Alignments(ResultTable):
         rows, columns = self.families or (self.names, self.names)
         yield "", *columns
         for name, values, errors in zip(rows, self.values, self.stderr):
-            yield name, *(f"{x:.3f} {plus_minus()} {e:.3f}" for x, e in zip(values, errors))
+            yield name, *(f"{x:.3f} ± {e:.3f}" for x, e in zip(values, errors))
 
 # %% ../nbs/inside_similarity.ipynb #e3048532
 WORD_OPTIONS = {*inspect.signature(estimate_words).parameters} - {"data", "words"}

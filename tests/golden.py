@@ -113,7 +113,9 @@ CALLS = {
     "words, groups": lambda: words(AB, ["aa", "ab", "bb"], groups=UNEQUAL),
     "words, shared": lambda: words({"a": X, "b": X**2}, ["ab", "aabb"], shared=True),
     "dimension": lambda: E(X, 3).dimension(),
-    "dimension of order three": lambda: E(X, 3).dimension(3),
+    "dimension of order three": lambda: E(X, 3).derive(
+        lambda m: (m[0] ** 3 / m[2]) ** 0.5, "reciprocal", name="Dimension (order 3)"
+    ),
     "participation ratio": lambda: sm.participation_ratio(REPEATS, trials=True),
     "derived": lambda: E(X, 3).derive(lambda m: m[2] / m[0] ** 3, "log", name="skew"),
     "alignment": lambda: sm.alignment(X, Y),

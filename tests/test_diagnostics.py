@@ -346,6 +346,6 @@ def test_every_moment_without_a_value_is_named():
                 est = sm.estimate(phi, n_max, **options)
             except sm.ArgumentError:  # too small
                 continue
-            str(est), est.expected_stderr(9, 9), est[1].p_value(1.0)
+            str(est), est[1].expected_stderr(9, 9), est[1].p_value(1.0)
         for n in est.orders[np.isnan(est.values)]:
             assert any(f"m({n})" in note for note in est.notes), (seed, est.notes)

@@ -7,7 +7,7 @@ __all__ = ['ENTROPY_WEIGHT', 'LEAST_ERROR', 'SMOOTHING', 'COPIES', 'SHRINKAGE', 
            'nearest_point', 'moments_and_covariance', 'maximum_entropy', 'Spectrum', 'feasible', 'participation_ratio']
 
 # %% ../../nbs/inside_feasible.ipynb #fein00003
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import signature
 
 import numpy as np
@@ -17,7 +17,7 @@ from ..checks import ArgumentError, check_count, check_options
 from ..engine.data import Recording
 from ..estimation import estimate
 from ..results import Estimate, Quantity, ResultTable, from_moments
-from ..results import rank_axes
+from ..results import new_axes
 from .bounds import as_estimate, eigenvalue_bounds
 from .bounds import known_orders, moment_grid
 
@@ -135,8 +135,15 @@ class Spectrum(ResultTable):
     def plot(self, ax=None, *, count: int = 30, level: float = 0.9, **style):
         "Draw eigenvalues against rank, with the band of all spectra that fit at `level`."
         style = {"marker": "o", "markersize": 3, "label": "feasible", **style}
-        band = eigenvalue_bounds(self.est, count, level=level)
-        return rank_axes(ax, self.eigenvalues(count), band, **style)
+        ax, rank = new_axes() if ax is None else ax, np.arange(1, count + 1)
+        values, band = (
+            self.eigenvalues(count),
+            eigenvalue_bounds(self.est, count, level=level),
+        )
+        (line,) = ax.plot(rank, np.where(values > 0, values, np.nan), **style)
+        ax.fill_between(rank, *band, color=line.get_color(), alpha=0.2, lw=0)
+        ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
+        return ax
 
 # %% ../../nbs/inside_feasible.ipynb #fein00015
 SMOOTHING = 0.5  # noise of the copies, in standard errors
@@ -162,7 +169,8 @@ def feasible(est: Estimate) -> Spectrum:  # moments with errors
     copies = m / error + SMOOTHING * np.concatenate([noise, -noise]) @ root.T
     nu = np.mean([nearest_point(y, generators / error[:, None], root) for y in copies], 0)
     entropic = maximum_entropy(generators @ nu, error, generators, root, s)
-    moments = from_moments(generators @ nu, covariance=C, shape=est.shape)
+    moments = from_moments(generators @ nu, covariance=C)
+    moments = replace(moments, shapes=est.shapes)
     return Spectrum(est, moments, upper * s, upper * nu, upper * entropic)
 
 # %% ../../nbs/inside_feasible.ipynb #fein00019
