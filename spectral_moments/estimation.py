@@ -83,25 +83,13 @@ def estimate_words(
 ) -> Estimate:
     "Estimate the traces of words over systems that were validated."
     stderr, progress = check_flag(stderr, "stderr"), check_flag(progress, "progress")
-    rng = check_random_state(random_state)
-    if n_permutations is not None:
-        n_permutations = check_count(n_permutations, "n_permutations", least=0)
-    if sample is not None:
-        sample = check_count(sample, "sample", least=16)
-    if n_jobs is not None:
-        n_jobs = check_count(n_jobs, "n_jobs")
+    options = dict(method=method, deviations=stderr, rng=check_random_state(random_state))
+    counts = dict(n_permutations=n_permutations, sample=sample, n_jobs=n_jobs)
+    for (name, count), least in zip(counts.items(), (0, 16, 1)):
+        counts[name] = None if count is None else check_count(count, name, least=least)
     words = tuple(map(tuple, words))
     with log_progress(1.0 if progress else 15.0) as bar:
-        moments = run_plan(
-            data,
-            words,
-            method=method,
-            n_permutations=n_permutations,
-            sample=sample,
-            deviations=stderr,
-            rng=rng,
-            n_jobs=n_jobs,
-            bar=bar,
-        )
+        moments = run_plan(data, words, bar=bar, **options, **counts)
+    n_permutations = counts["n_permutations"]
     settings = dict(method=method, n_permutations=n_permutations, seed=random_state)
     return make_estimate(moments, data, list(words), settings)

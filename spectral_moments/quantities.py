@@ -40,7 +40,7 @@ def json_ready(x):
 
 # %% ../nbs/inside_quantities.ipynb #9868debc
 class ResultTable:
-    "Print rows of a result with its notes; give them as JSON or as a data frame."
+    "Print rows of a result with its notes, and give them as JSON."
 
     notes = ()  # what should not be trusted, or how to read it
 
@@ -66,12 +66,6 @@ class ResultTable:
     def to_dict(self):
         "Return the rows, ready for JSON; None where a number is unknown or infinite."
         return json_ready({"rows": self.records(), "notes": self.notes})
-
-    def to_frame(self):  # pandas data frame
-        "Return the rows as a data frame."
-        import pandas
-
-        return pandas.DataFrame(self.records())
 
 # %% ../nbs/inside_quantities.ipynb #c0c367ce
 @np.errstate(invalid="ignore")  # an infinite value with an infinite error

@@ -70,7 +70,7 @@ def test_the_second_line_says_what_the_features_stand_for():
     assert "mean removed, 50 groups of inputs, features:" in grouped
 
 
-def test_json_and_frame():
+def test_json_and_records():
     stored = json.loads(json.dumps(EST.to_dict()))
     assert stored["schema"] == SCHEMA and stored["values"] == EST.values.tolist()
     assert stored["dimension"]["value"] == EST.dimension().value
@@ -80,8 +80,8 @@ def test_json_and_frame():
     settings = json.loads(json.dumps(found.to_dict()))["settings"]
     assert settings["missing"] == {"phi": pytest.approx(0.2)} and settings["seed"] == 5
     assert settings["population"] == {"features": 80} and settings["center"] is True
-    frame = EST.to_frame()
-    assert [*frame["value"]] == EST.values.tolist() and not frame["usable"][2]
+    rows = EST.records()
+    assert [row["value"] for row in rows] == EST.values.tolist() and not rows[2]["usable"]
     sampled = EST.settings | dict(sampled=dict(rows=16384, of=300000, orders=[3]))
     text = str(replace(EST, settings=sampled))
     assert text.splitlines()[-2] == "m(3): 16,384 of 300,000 rows"

@@ -294,7 +294,7 @@ def test_p_values_are_corrected_for_the_number_of_pairs():
     assert test.p_corrected[second] == pytest.approx((exceeded.sum() + 1) / 200)
     one = found.permutation_test(99, of="b")
     assert one.pairs[0] == ("a", "b") and {y for _, y in one.pairs} == {"b"}
-    assert "p (Holm-corrected)" in str(one) and len(one.to_frame()) == 5
+    assert "p (Holm-corrected)" in str(one) and len(one.records()) == 5
 
 
 def test_more_inputs_than_are_tested(monkeypatch):
@@ -463,7 +463,7 @@ def test_printed():
     repeats = alignment(*(np.stack([z, z + 0.1]) for z in (phi, psi)), trials=True)
     assert "Single trial" not in str(repeats) and "2 repeats" in str(repeats)
     assert {"value", "stderr", "notes"} <= {*found.to_dict()}
-    assert several.to_frame()["value"][0] == found.value
+    assert several.records()[0]["value"] == found.value
 
 
 X = normal((12, 5))

@@ -144,15 +144,6 @@ def _check_kind(shape, dtype, name):
     if problem:
         raise _error(name, problem)
 
-
-def _check_integers(x, name):
-    "Refuse integers beyond 2^53, which float64 cannot hold."
-    largest = max(-int(x.min()), int(x.max())) if x.size else 0
-    if largest > 2**53:
-        remedy = f"subtract a constant, or round them by {name}.astype(float)"
-        reason = f"has integers up to {largest}, which float64 cannot hold exactly"
-        raise _error(name, f"{reason}; {remedy}")
-
 # %% ../../nbs/inside_arrays.ipynb #d1fb2f1f
 def infinite(name: str) -> ArgumentError:
     "Return the error for infinite entries of the argument `name`."
@@ -169,8 +160,6 @@ def check_trials(
     "Validate trials and load them into memory."
     phi = phi if type(phi) is np.ndarray else _as_array(phi, name)
     _check_kind(phi.shape, phi.dtype, name)
-    if phi.dtype.kind in "iu":
-        _check_integers(phi, name)
     with np.errstate(over="ignore"):  # what overflows becomes infinite, and is refused
         phi = np.ascontiguousarray(phi, dtype=float)
     low, high = phi.min(), phi.max()
@@ -216,10 +205,9 @@ class Rows:
         dtype,  # of the entries
         read,  # function of a slice of consecutive rows: array (..., n, Q)
         chunk: int = 1,  # number of rows that are stored together
-        name: str = "phi",  # argument to name in errors
     ):
         self.shape, self.ndim, self.dtype = tuple(shape), len(shape), np.dtype(dtype)
-        self.read, self.chunk, self.name = read, chunk, name
+        self.read, self.chunk = read, chunk
 
     def __getitem__(self, rows):
         "Read rows of all trials: a slice, numbers in any order, or `...` for all of them."
@@ -255,7 +243,7 @@ def _block_height(trials):
     return max(height // chunk, 1) * chunk
 
 # %% ../../nbs/inside_arrays.ipynb #f2ed6566
-def open_rows(x, name: str) -> Rows:  # memory map, data set of h5py, array of Zarr, `Rows`
+def open_rows(x) -> Rows:  # memory map, data set of h5py, array of Zarr, `Rows`
     "Return an array (P, Q) or (T, P, Q) as `Rows` (T, P, Q), read from where it is stored."
     chunks = getattr(x, "chunks", None)
     chunk = chunks[-2] if chunks else getattr(x, "chunk", 1)
@@ -269,7 +257,7 @@ def open_rows(x, name: str) -> Rows:  # memory map, data set of h5py, array of Z
             x._mmap.madvise(mmap.MADV_DONTNEED)  # else the whole file stays in memory
         return block.reshape(-1, *block.shape[-2:])
 
-    return Rows((1, *x.shape)[-3:], x.dtype, read, chunk, name)
+    return Rows((1, *x.shape)[-3:], x.dtype, read, chunk)
 
 # %% ../../nbs/inside_arrays.ipynb #236b5849
 def _open_dask(x, name):
@@ -283,13 +271,9 @@ def _open_dask(x, name):
         raise _error(name, f"has unknown shape {x.shape}; {remedy}")
     _check_kind(x.shape, x.dtype, name)
 
-    def check_chunk(chunk, block_info=None):
-        declared = tuple(block_info[None]["chunk-shape"])
-        if chunk.shape != declared:
-            reason = f"has a chunk of shape {chunk.shape} where {declared} is declared"
-            raise _error(name, f"{reason}; call {name}.compute_chunk_sizes() first")
+    def check_chunk(chunk):
         checked = check_trials(chunk, name=name, missing=None) if chunk.size else chunk
-        return checked.reshape(declared)
+        return checked.reshape(chunk.shape)
 
     x = x.map_blocks(check_chunk, dtype=float, meta=np.empty((0,) * x.ndim))
     x = x if x.ndim == 3 else x[None]
@@ -311,7 +295,7 @@ def open_trials(
     if kind == "numpy" or 8 * math.prod(phi.shape) <= MAX_LOADED_BYTES:
         phi = phi.compute() if kind == "dask" else phi
         return check_trials(phi, name=name, missing=True)
-    return open_rows(phi, name) if kind == "file" else phi
+    return open_rows(phi) if kind == "file" else phi
 
 
 def take_rows(
@@ -320,10 +304,7 @@ def take_rows(
 ):  # float64 numpy or tensor, (T, n, Q)
     "Return some rows of all trials in memory, in the order of `rows`."
     if backend(trials) == "file":
-        block = trials[rows]
-        if block.dtype.kind in "iu":
-            _check_integers(block, trials.name)
-        return np.ascontiguousarray(block, dtype=float)
+        return np.ascontiguousarray(trials[rows], dtype=float)
     if backend(trials) != "dask":
         return trials[:, rows]
     if isinstance(rows, slice):

@@ -69,7 +69,7 @@ def row_batches(
                 yield from _table_batches(part, rows, key, header, index)
                 continue
             array = _open(part, key, header, index)
-            source = open_rows(array, "path")
+            source = open_rows(array)
             for start in range(0, source.shape[1], rows):
                 block = source[start : start + rows]
                 yield block if len(array.shape) == 3 else block[0]
@@ -92,7 +92,7 @@ def _join(parts):
     if len(columns) != 1 or any(len(shape) not in (2, 3) for shape in shapes):
         message = f"shapes {sorted(shapes)[:5]}; all must have the same columns"
         raise ArgumentError("path", message)
-    sources, ndim = [open_rows(x, "path") for x in parts], len(parts[0].shape)
+    sources, ndim = [open_rows(x) for x in parts], len(parts[0].shape)
     edges = np.cumsum([0, *(x.shape[1] for x in sources)]).tolist()
     dtype = np.result_type(*(x.dtype for x in sources))
     n_trials, _, width = sources[0].shape
