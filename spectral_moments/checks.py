@@ -73,6 +73,14 @@ def check_numbers(value, name: str) -> np.ndarray:
         raise ArgumentError(name, f"{name} must be numbers, not this {kind}") from None
 
 
+def check_number(value: float, name: str) -> float:
+    "Return `value` as a float that is not NaN."
+    number = check_numbers(value, name)
+    if number.shape or np.isnan(number):
+        raise ArgumentError(name, f"{name} must be a single number, not {value!r}")
+    return float(number)
+
+
 def check_positive(value: float, name: str, meaning: str, below: float = np.inf) -> float:
     "Return `value` as a float above 0 and below `below`."
     number = check_numbers(value, name)

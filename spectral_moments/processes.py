@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist
 
-from .checks import ArgumentError, check_count, check_numbers
+from .checks import ArgumentError, check_count, check_number, check_numbers
 from .checks import check_positive, check_random_state
 from .engine.arrays import check_matrix, eigh, svd
 from .teaching import rbf_spectrum
@@ -112,10 +112,9 @@ class PowerLaw(_Bilinear):
         *,
         scale: float = 1.0,  # the largest eigenvalue
     ):
-        number = check_numbers(exponent, "exponent")
-        if number.shape or not 0 <= number < np.inf:
+        self.exponent = check_number(exponent, "exponent")
+        if not 0 <= self.exponent < np.inf:
             raise ArgumentError("exponent", f"exponent = {exponent} must be 0 or positive")
-        self.exponent = float(number)
         self.rank = check_count(rank, "rank")
         self.scale = check_positive(scale, "scale", "an eigenvalue")
 
@@ -322,7 +321,8 @@ class LinearPair:
         exponent: float = 1.0,  # eigenvalue number l of both operators is l^-exponent
         mean: float = 0.0,  # of every feature, over inputs
     ):
-        self.dim, self.angle, self.mean = check_count(dim, "dim"), float(angle), float(mean)
+        self.dim, self.angle = check_count(dim, "dim"), check_number(angle, "angle")
+        self.mean, exponent = check_number(mean, "mean"), check_number(exponent, "exponent")
         scales = np.diag(np.arange(1.0, self.dim + 1) ** (-exponent / 2))
         turned = np.vstack([math.cos(angle) * scales, math.sin(angle) * scales])
         self.maps = {"a": np.vstack([scales, 0 * scales]), "b": turned}

@@ -20,7 +20,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from . import errors
 from .checks import check_count, check_level
-from .checks import check_positive, printable
+from .checks import check_number, check_positive, printable
 from .errors import SCALES, ErrorDistribution, Scale
 
 # %% ../nbs/inside_quantities.ipynb #26d7d171
@@ -252,6 +252,7 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
             low, high = self.interval_ends(math.exp(log_p))
             return max(low - null, null - high)
 
+        null = check_number(null, "null")
         least, most = math.log(MIN_P_VALUE), 0.0
         if np.isnan(self.interval_ends(0.05)).any():
             return math.nan

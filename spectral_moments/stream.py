@@ -214,6 +214,10 @@ class Stream:
             raise ArgumentError(
                 "rows", f"{T} repeats here and {len(self._held.rows)} before; pass as many"
             )
+        if not self.n_rows and np.isnan(x).all():
+            raise ArgumentError(
+                "rows", "the first rows have only NaN entries; leave them out"
+            )
         if self.n_rows and self._grouped != (groups is not None):
             raise ArgumentError("groups", "pass groups with every batch, or with none")
 

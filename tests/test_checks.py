@@ -48,6 +48,9 @@ def test_flags_levels_and_numbers():
     assert checks.check_positive(2, "scale", "m(1)") == 2.0
     for wrong in (0, -1, np.inf, np.nan, [1.0], "one", None):
         assert refusal(checks.check_positive, wrong, "scale", "m(1)").argument == "scale"
+    assert checks.check_number(np.float32(-2), "angle") == -2.0
+    for wrong in (np.nan, [1.0], "one", b"x", None):
+        assert refusal(checks.check_number, wrong, "angle").argument == "angle"
     assert checks.check_numbers([1, 2], "values").dtype == float
     assert "must be numbers" in str(refusal(checks.check_numbers, ["a"], "values"))
 

@@ -64,6 +64,7 @@ def test_every_option_has_a_flag():
         for option in {*signature(getattr(sm, function)).parameters, "center", "groups"}:
             if option not in command_line.PYTHON_ONLY:
                 assert len(flags[option].help) > 5, option
+    assert "n_max" not in {action.dest for action in commands["align"]._actions}
 
 
 def test_values():

@@ -47,6 +47,7 @@ def test_three_axes_are_refused_with_three_readings():
     refused("phi", "list of 2 arrays; pass trials=True.*numpy.concatenate", {"phi": [X, X]})
     assert open_data({"phi": [X, X]}, trials=True).shapes == {"phi": (2, 12, 8)}
     assert open_data({"phi": X}, trials=True).shapes == {"phi": (1, 12, 8)}
+    refused("phi", "same length", {"phi": [[[1.0, 2.0], [3.0]], [[4.0, 5.0], [6.0, 7.0]]]})
     refused("phi", "axes", {"phi": X[0]})
     refused("phi", "axes", {"phi": X[None, None]}, trials=True)
     refused("trials", "True or False", trials=2)
@@ -185,6 +186,7 @@ def test_noise_is_checked():
     refused("noise", "not known", noise=("poisson", 3))
     refused("noise", "has negative and fractional entries", noise="poisson")
     refused("noise", "multiples of 10, as rates", {"phi": 10 * COUNTS}, noise="poisson")
+    refused("noise", "too large entries", {"phi": 1e19 * COUNTS}, noise="poisson")
     refused("noise", "too large", {"phi": COUNTS}, noise=("binomial", 3))
     refused("noise", "too small; use at least 2", {"phi": COUNTS}, noise=("binomial", 1))
     refused("noise", "shape", noise=np.ones(5))

@@ -379,6 +379,9 @@ def test_p_values_belong_to_intervals(seed):
         low, high = q.interval(0.95)
         assert (p < 0.05) == (not low <= null <= high)
     assert a.p_value(a.value) == 1
+    for wrong in (np.nan, "one", [1.0]):
+        with pytest.raises(ArgumentError, match="null must be"):
+            a.p_value(wrong)
 
 
 def test_p_value_of_a_normal_error():

@@ -240,7 +240,10 @@ def check_axes(phi, name, trials):
         )
     shape = getattr(phi, "shape", None)
     if shape is None and isinstance(phi, (list, tuple)):
-        shape = np.shape(phi) if np.ndim(phi[:1]) == 3 else ()
+        try:
+            shape = np.shape(phi) if np.ndim(phi[:1]) == 3 else ()
+        except ValueError:  # rows of different lengths, which `open_trials` refuses
+            return
     if shape is None or len(shape) != 3 or 0 in shape:
         return
     a, b, c = shape
@@ -295,7 +298,7 @@ def _check_counts(matrix, noise, draws, name):
         x = scale_by_power(to_numpy(block), matrix.scale_exponent)
         x = x[x == x]
         wrong = dict(negative=x < 0, fractional=x != np.rint(x))
-        wrong["too large"] = x > (draws or math.inf)
+        wrong["too large"] = x > (draws or 2**53)
         which = " and ".join(problem for problem, entries in wrong.items() if entries.any())
         if which:
             reason = f"noise = {noise!r} is a law of counts, and {name} has {which} entries"

@@ -85,7 +85,9 @@ def make_parser() -> argparse.ArgumentParser:
         add_options(one, sm.load)
         add_options(one, function)
         if name != "estimate":
-            add_options(one, sm.estimate, without=signature(function).parameters)
+            own = {*signature(function).parameters}
+            own |= {"n_max"} if name == "align" else set()  # its words have two letters
+            add_options(one, sm.estimate, without=own)
         about = "file to write: the page, .json or text"
         one.add_argument("-o", "--output", metavar="FILE", default="", help=about)
         one.add_argument("--json", action="store_true", help="print JSON, not text")
