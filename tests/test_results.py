@@ -380,7 +380,7 @@ def test_p_values_belong_to_intervals(seed):
         assert (p < 0.05) == (not low <= null <= high)
     assert a.p_value(a.value) == 1
     for wrong in (np.nan, "one", [1.0]):
-        with pytest.raises(ArgumentError, match="null must be"):
+        with pytest.raises(sm.ArgumentError, match="null must be"):
             a.p_value(wrong)
 
 
