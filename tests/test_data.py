@@ -187,6 +187,8 @@ def test_noise_is_checked():
     refused("noise", "has negative and fractional entries", noise="poisson")
     refused("noise", "multiples of 10, as rates", {"phi": 10 * COUNTS}, noise="poisson")
     refused("noise", "too large entries", {"phi": 1e19 * COUNTS}, noise="poisson")
+    for size in (1e-200, 1e-320):
+        refused("noise", "is far larger than phi", {"phi": size * COUNTS}, noise=1.0)
     refused("noise", "too large", {"phi": COUNTS}, noise=("binomial", 3))
     refused("noise", "too small; use at least 2", {"phi": COUNTS}, noise=("binomial", 1))
     refused("noise", "shape", noise=np.ones(5))

@@ -273,7 +273,7 @@ def check_noise(noise, matrix, name):
             problem = f"has shape {variance.shape}; a variance is {shapes}"
         elif not (np.isfinite(variance).all() and (variance >= 0).all()):
             problem = "must be a finite variance, not negative"
-        elif np.isinf(scale_by_power(variance.max(), -2 * matrix.scale_exponent)):
+        elif variance.any() and np.log2(variance.max()) > 1023 + 2 * matrix.scale_exponent:
             problem = f"is far larger than {name}; pass a variance in its units"
         if problem:
             raise ArgumentError("noise", f"noise {problem}")
