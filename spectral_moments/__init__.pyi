@@ -10,7 +10,7 @@ from .io.report import report as report
 from .io.files import load as load
 from .stream import Stream as Stream
 from .engine.data import Recording as Recording
-from .networks import watch as watch
+from .networks import Watch as watch
 from .networks import record as record
 from .networks import inverse_dimension as inverse_dimension
 from .spectrum.feasible import feasible as feasible

@@ -220,11 +220,11 @@ class Recording(NamedTuple):
     values: Any  # matrix (P, Q) or repeats (T, P, Q)
     groups: Any = None  # a label for each row: those of one label belong together
     column_groups: Any = None  # the same for columns
-    noiseless = False  # whether there is no measurement noise, as in a network
+    noiseless: bool = False  # whether there is no measurement noise, as in a network
 
     def __repr__(self):
         size = " x ".join(map(str, np.shape(self.values)))
-        labelled = [name for name in self._fields[1:] if getattr(self, name) is not None]
+        labelled = [name for name in self._fields[1:3] if getattr(self, name) is not None]
         return f"Recording({', '.join([size, *labelled])})"
 
 
