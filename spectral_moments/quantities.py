@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['EXACT', 'LINEAR', 'LOG', 'ARITHMETIC', 'MIN_P_VALUE', 'EstimateWarning', 'json_ready', 'ResultTable',
-           'scale_interval', 'sum_interval', 'format_value', 'add_multiples', 'multiply', 'divide', 'Sampled',
-           'Quantity', 'rename_replicates']
+           'scale_interval', 'sum_interval', 'format_value', 'add_multiples', 'multiply', 'divide', 'Quantity',
+           'rename_replicates']
 
 # %% ../nbs/inside_quantities.ipynb #4f23cb9b
 import math
@@ -13,7 +13,6 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from numbers import Real
-from typing import NamedTuple
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -128,7 +127,7 @@ LINEAR, LOG = SCALES["identity"], SCALES["log"]
 @np.errstate(divide="ignore", invalid="ignore")  # a scale may end where a value is
 def add_multiples(scale: Scale, *terms):  # each (factor, `Quantity` or number)
     "Add multiples of quantities on a scale; the same units are added unit by unit."
-    added, replicates, sampled, notes = [], {}, {}, []
+    added, replicates, notes = [], {}, []
     for factor, term in terms:
         if not isinstance(term, Quantity):
             term = Quantity(float(term), uncorrected=float(term), error_model=EXACT)
@@ -140,11 +139,10 @@ def add_multiples(scale: Scale, *terms):  # each (factor, `Quantity` or number)
             if key in replicates:
                 deviations = deviations + replicates[key].deviations
             replicates[key] = source._replace(deviations=deviations)
-        sampled |= term.sampled
         notes += term.notes
     total = float(sum(factor * scale.to(x.value) for factor, x in added))
     uncorrected = scale.back(sum(factor * scale.to(x.uncorrected) for factor, x in added))
-    known = dict(notes=[*dict.fromkeys(notes)], sampled=sampled, terms=added)
+    known = dict(notes=[*dict.fromkeys(notes)], terms=added)
     return Quantity(total, replicates, scale, float(uncorrected), **known)
 
 
@@ -171,17 +169,10 @@ ARITHMETIC = {
     np.divide: divide,
 }
 
-# %% ../nbs/inside_quantities.ipynb #e3152a5b
+# %% ../nbs/inside_quantities.ipynb #e3152ac0
 MIN_P_VALUE = 1e-15  # that is reported
 
 
-class Sampled(NamedTuple):
-    "Count the inputs or features that were sampled, and those that there are."
-
-    size: int
-    population: int = None  # None: infinitely many
-
-# %% ../nbs/inside_quantities.ipynb #e3152ac0
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantity(ResultTable, NDArrayOperatorsMixin):
     "A number made of moments, with its error."
@@ -196,7 +187,6 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
     limits: tuple = (-math.inf, math.inf)  # of the number on its scale
     remark: str = ""  # how to read it, printed below
     moment: int = 0  # n, if it is the moment m(n): its interval is that of the table
-    sampled: dict = field(default_factory=dict)  # (call, kind) -> `Sampled`
     terms: list = ()  # (factor, `Quantity`) of which it is the sum, on the scale
 
     @property
@@ -272,12 +262,11 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
         for key, source in self.replicates.items():
             error, ratio = float(slope * errors.standard_error(source)[0]), 1.0
             name, size = ("P", P) if key[1] == "inputs" else ("Q", Q)
-            if key in self.sampled and size is not None:
-                now, size = self.sampled[key], check_count(size, name)
-                ratio = now.size / size  # of the variance
-                if now.population and now.population > now.size:
-                    unseen = max(now.population - size, 0)
-                    ratio *= unseen / (now.population - now.size)
+            if source.size and size is not None:
+                size, R = check_count(size, name), source.population
+                ratio = source.size / size  # of the variance
+                if R and source.size < R:
+                    ratio *= max(R - size, 0) / (R - source.size)
             total = math.hypot(total, error * math.sqrt(ratio) if ratio else 0.0)
         return total if self.replicates else math.nan
 
@@ -287,7 +276,7 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
     ) -> dict:  # "inputs", "features" or "both" -> (P, Q); None: more of these cannot do it
         "Predict how many inputs alone, features alone, or both a standard error takes."
         stderr = check_positive(stderr, "stderr", "the standard error that is wanted")
-        now = {kind: x.size for (_, kind), x in self.sampled.items()}
+        now = {kind: x.size for (_, kind), x in self.replicates.items() if x.size}
         P, Q = now.pop("inputs", 1), max(now.values(), default=1)
         needed = dict(inputs=None, features=None, both=None)
         for more in needed:

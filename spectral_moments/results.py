@@ -23,7 +23,7 @@ from .checks import check_options
 from .diagnostics import collect_notes
 from .errors import SCALES, ErrorDistribution
 from .quantities import EstimateWarning, Quantity, ResultTable  # noqa: F401
-from .quantities import Sampled, json_ready, rename_replicates
+from .quantities import json_ready, rename_replicates
 
 # %% ../nbs/inside_results.ipynb #d84c1634
 def power_words(n_max: int) -> list:
@@ -133,15 +133,14 @@ class Estimate(ResultTable):
             raise ArgumentError("scale", problem)
         scale = SCALES[scale]
         at, biased, found = errors.jackknife(f, self.values, self.replicates, scale)
-        sampled, populations = {}, self.settings.get("population", {})
-        for kind in found:
-            shape = self.shapes.get(kind.removeprefix("features of "), self.shape)
-            if kind == "inputs":
-                sampled[self.call, kind] = Sampled(shape[1])
-            elif kind.startswith("features"):
-                sampled[self.call, kind] = Sampled(shape[2], populations.get(kind))
-        replicates = {(self.call, kind): source for kind, source in found.items()}
-        fields = dict(notes=list(self.notes), sampled=sampled) | fields
+        replicates, populations = {}, self.settings.get("population", {})
+        for kind, source in found.items():
+            _, P, Q = self.shapes.get(kind.removeprefix("features of "), self.shape)
+            if kind not in errors.NORMAL_SOURCES:
+                size = P if kind == "inputs" else Q
+                source = source._replace(size=size, population=populations.get(kind))
+            replicates[self.call, kind] = source
+        fields = dict(notes=list(self.notes)) | fields
         return Quantity(at, replicates, scale, float(scale.back(biased)), **fields)
 
     def dimension(

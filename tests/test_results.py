@@ -18,9 +18,6 @@ from spectral_moments.results import SCHEMA, Estimate, from_moments, holm, power
 PHI = Linear(20).sample(100, 64, random_state=1)
 EST = sm.estimate(PHI, 3)
 OTHER = sm.estimate(Linear(30).sample(100, 80, random_state=2), 3)
-SINGLE = (
-    "Single trial: measurement noise inflates the dimension; pass repeats to remove it."
-)
 
 
 def number(value, error, n_units=400, call="a", **fields):
@@ -38,7 +35,8 @@ def test_the_printed_estimate():
     assert str(EST).splitlines() == [
         "Dimension (participation ratio): 19.9 ± 1.9, 95% CI 16.6 to 24.5",
         "100 inputs x 64 features, mean removed, features: a sample of infinitely many",
-        SINGLE,
+        "Single trial: measurement noise inflates the dimension; pass repeats to "
+        "remove it.",
         "n  estimate  std. error  95% low  95% high      method",
         "1     19.45       1.024    17.46     21.62  all cycles",
         "2     18.98       2.789    13.96     25.56  all cycles",
@@ -239,6 +237,8 @@ def test_given_moments():
         from_moments([1.0, 0.2], covariance=[0.1, 0.2])
     with pytest.raises(TypeError, match="values must be numbers"):
         from_moments(est)
+    with pytest.raises(ValueError, match=r"sm.estimate\(phi, 4\) if it is a matrix"):
+        sm.power_law(PHI)
     assert power_words(2) == [("phi",), ("phi", "phi")]
 
 
@@ -452,7 +452,9 @@ def test_paired_inputs():
     width = lambda row: row["high95"] - row["low95"]
     assert width(paired) < 0.9 * width(free)
     assert (sm.compare({"a": EST, "b": EST}, paired="inputs").records()[0]["p"]) == 1
-    with pytest.raises(ValueError, match="paired = 'features': the estimates must have"):
+    forecast = both["two"] - both["one"]
+    assert forecast.expected_stderr(320, 1200) == pytest.approx(forecast.stderr / 2)
+    with pytest.raises(ValueError, match="paired = 'features': .* found 64 and 80"):
         sm.compare({"a": EST, "b": OTHER}, paired="features")
 
 
@@ -475,11 +477,3 @@ def test_coverage_of_differences():
         low_ratio, high_ratio = (two / one).interval()
         inside.append((low <= 6 <= high, low_ratio <= 1.6 <= high_ratio))
     assert (np.mean(inside, axis=0) > 0.88).all()
-
-
-def test_refusals_name_whole_numbers_and_the_remedy():
-    x, y = (sm.Linear(5).sample(P, 30, random_state=1) for P in (20, 25))
-    with pytest.raises(sm.ArgumentError, match="with errors; found 20 and 25"):
-        sm.compare({"x": x, "y": y}, paired="inputs")
-    with pytest.raises(sm.ArgumentError, match=r"sm.estimate\(phi, 4\) if it is a matrix"):
-        sm.power_law(x)
