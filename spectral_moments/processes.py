@@ -19,7 +19,7 @@ from scipy.spatial.distance import cdist
 
 from .checks import ArgumentError, check_count, check_number, check_numbers
 from .checks import check_positive, check_random_state
-from .engine.arrays import check_matrix, eigh, svd
+from .engine.arrays import check_trials, eigh, svd
 from .teaching import rbf_spectrum
 
 # %% ../nbs/inside_processes.ipynb #36s00005
@@ -132,7 +132,10 @@ class Discrete(Process):
         input_probs: ArrayLike | None = None,  # of the A inputs; None means equal
         feature_probs: ArrayLike | None = None,  # of the B features; None means equal
     ):
-        self.table = check_matrix(table, name="table").copy()
+        tables = check_trials(table, name="table")
+        if len(tables) > 1:
+            raise ArgumentError("table", "table has 3 axes; pass a matrix")
+        self.table = tables[0].copy()
         A, B = self.table.shape
         self.input_probs = _check_probabilities(input_probs, A, "input_probs")
         self.feature_probs = _check_probabilities(feature_probs, B, "feature_probs")

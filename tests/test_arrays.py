@@ -85,7 +85,7 @@ def test_input_is_neither_modified_nor_copied_without_need():
     np.testing.assert_array_equal(frame, GAPS)
     np.testing.assert_array_equal(tensor.detach(), GAPS)
     assert np.shares_memory(check_trials(LABELLED), LABELLED.values)
-    assert np.shares_memory(arrays.check_matrix(TENSOR), TENSOR.numpy())
+    assert np.shares_memory(check_trials(TENSOR), TENSOR.numpy())
     assert open_trials(TENSOR).data_ptr() == TENSOR.data_ptr()
 
 
@@ -97,7 +97,7 @@ def test_what_is_masked_becomes_nan(dtype):
         found = check_trials(given_as, missing=True)
         np.testing.assert_array_equal(found[0], expected)
     assert (phi.data == 1).all()  # and what is behind the mask is left as it was
-    np.testing.assert_array_equal(arrays.check_matrix(np.ma.ones((2, 2))), np.ones((2, 2)))
+    np.testing.assert_array_equal(check_trials(np.ma.ones((2, 2)))[0], np.ones((2, 2)))
 
 
 def test_tables_by_columns():

@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['MAX_LOADED_BYTES', 'BLOCK_BYTES', 'MAX_CHUNK_BYTES', 'BACKENDS', 'backend', 'namespace', 'to_numpy', 'infinite',
-           'check_trials', 'check_matrix', 'tensor_trials', 'Rows', 'open_rows', 'open_trials', 'take_rows',
-           'row_blocks', 'sum_blocks', 'svd', 'eigh']
+           'check_trials', 'tensor_trials', 'Rows', 'open_rows', 'open_trials', 'take_rows', 'row_blocks', 'sum_blocks',
+           'svd', 'eigh']
 
 # %% ../../nbs/inside_arrays.ipynb #4bc9d2de
 import functools
@@ -171,20 +171,6 @@ def check_trials(
     if missing is True and np.isnan(low) and np.isnan(phi).all():
         raise _error(name, "has only NaN entries; pass what was observed")
     return phi.reshape(-1, *phi.shape[-2:])
-
-
-def check_matrix(
-    phi: ArrayLike,  # real numbers, shape (P, Q) or (1, P, Q)
-    *,
-    name: str = "phi",  # argument to name in errors
-) -> np.ndarray:  # float64, C-contiguous, (P, Q); shares memory with `phi` if possible
-    "Validate a single measurement matrix and load it into memory."
-    trials = check_trials(phi, name=name)
-    if len(trials) > 1:
-        remedy = f"pass one repeat {name}[t], or their mean {name}.mean(axis=0)"
-        reason = f"has {len(trials)} repeats, and this function takes one matrix"
-        raise _error(name, f"{reason}; {remedy}")
-    return trials[0]
 
 
 def tensor_trials(
