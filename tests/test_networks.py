@@ -282,8 +282,11 @@ def test_refusals(model):
     with watch(growing, "0"):
         growing(x)
         refused("layers", "its shape changes", growing, x[:4])
-    with pytest.raises(AttributeError, match="no attribute `frist`"):
-        watch(model, "frist")
+    refused("layers", "no layer 'frist'; the layers are first, ", watch, model, "frist")
+    refused("layers", "no layer 3; the layers are", watch, model, 3)
+    refused("model", "torch.nn.Module", watch, [model], "act")
+    refused("groups", "a function", watched, model, x, "act", groups=[1] * 8)
+    refused("phi", "a tensor", sm.inverse_dimension, x.numpy())
     refused("model", "several devices", watch, parallel, "module.0")
     for name, wrong in (("positions", "channels"), ("mode", "test"), ("rows", 0)):
         refused(name, f"{name} (must|=)", watch, model, "act", **{name: wrong})
