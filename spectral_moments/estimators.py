@@ -6,8 +6,6 @@
 __all__ = ['naive', 'kong_valiant', 'increasing', 'all_cycles']
 
 # %% ../nbs/inside_estimators.ipynb #fdc7996b
-import warnings
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -17,7 +15,6 @@ from .engine.arrays import backend, tensor_trials, to_numpy
 from .engine.data import open_data
 from .engine.methods import run_plan
 from .engine.views import draw_view, joint_splits
-from .quantities import EstimateWarning
 from .results import power_words, rescale
 from .teaching.naive_moments import naive_sums
 from .teaching.one_sided import increasing_columns, increasing_rows
@@ -86,10 +83,6 @@ def _by_method(phi, n_max, method, trials, center=False, **options):
     if backend(phi) == "torch":  # with the gradient
         data.matrices["phi"].trials = tensor_trials(phi)
     found = run_plan(data, words, method=method, deviations=False, **options)
-    lost = [str(n) for n, gone in enumerate(found.lost, 1) if gone]
-    if lost:
-        note = f"m({', '.join(lost)}) lost all digits to rounding"
-        warnings.warn(note, EstimateWarning, stacklevel=3)
     return _in_units(found.values, data)
 
 
@@ -120,7 +113,8 @@ def all_cycles(
     *,
     center: bool = False,  # whether the mean over inputs is removed
     trials: bool = None,  # True: the first of three axes counts repeats
-):  # array whose entry n - 1 estimates m(n); a tensor with gradients if `phi` is one
+):  # array whose entry n - 1 estimates m(n), NaN if rounding leaves no digit of it; a
+    # tensor with gradients if `phi` is one
     """Return the mean over all cycles with distinct rows and columns, of least variance.
 
     >>> phi = np.arange(12.0).reshape(4, 3)
