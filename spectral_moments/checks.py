@@ -6,7 +6,7 @@ import os
 import threading
 import time
 import warnings
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from numbers import Integral
 
 import numpy as np
@@ -66,11 +66,11 @@ def check_order(n_max: int, shape: tuple[int, ...]) -> int:
 
 def check_numbers(value, name: str) -> np.ndarray:
     "Return `value` as an array of doubles."
-    try:
-        return np.array(value, dtype=float)
-    except (TypeError, ValueError):
-        kind = type(value).__name__
-        raise ArgumentError(name, f"{name} must be numbers, not this {kind}") from None
+    with suppress(TypeError, ValueError, OverflowError):
+        if not np.iscomplexobj(value):
+            return np.array(value, dtype=float)
+    kind = type(value).__name__
+    raise ArgumentError(name, f"{name} must be real numbers, not this {kind}")
 
 
 def check_number(value: float, name: str) -> float:

@@ -179,7 +179,8 @@ class Estimate(ResultTable):
         "Return a word, or an order of one system, as a `Quantity`: est['ab'], est[2]."
         single = len(self.shapes) == 1
         for k, own in enumerate(self.words):
-            if word in (own, "".join(own)) or (single and word == len(own)):
+            named = isinstance(word, (str, tuple)) and word in (own, "".join(own))
+            if named or (single and word == len(own)):
                 name = f"m({len(own)})" if single else " ".join(own)
                 return self.derive(lambda m: m[k], name=name, moment=len(own))
         known = ", ".join(map(str, self.orders.tolist() if single else self.words))
@@ -322,8 +323,9 @@ def from_moments(
             problem = f"{name} has shape {np.shape(x)}; {k} values need {shape}"
             raise ArgumentError(name, problem)
     if covariance is None and stderr is not None:
-        covariance = np.diag(np.square(stderr, dtype=float))
+        covariance = np.diag(check_numbers(stderr, "stderr") ** 2)
     if covariance is not None:
+        covariance = check_numbers(covariance, "covariance")
         replicates["given"] = errors.normal_replicates(covariance)
     shapes = {"phi": (1, 0, 0)}  # not known
     return Estimate(values, replicates, power_words(k), shapes, ["given"] * k)

@@ -52,7 +52,8 @@ def test_flags_levels_and_numbers():
     for wrong in (np.nan, [1.0], "one", b"x", None):
         assert refusal(checks.check_number, wrong, "angle").argument == "angle"
     assert checks.check_numbers([1, 2], "values").dtype == float
-    assert "must be numbers" in str(refusal(checks.check_numbers, ["a"], "values"))
+    for wrong in (["a"], np.ones(2) * 1j, 10**400, [[1], [2, 3]]):
+        assert "must be real numbers" in str(refusal(checks.check_numbers, wrong, "K"))
 
 
 def test_random_state_and_cores():

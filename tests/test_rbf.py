@@ -62,9 +62,9 @@ def test_eigenfunctions_are_orthonormal_and_expand_the_kernel():
         ([1.0, 2.0, 3.0], "2 variances"),
         (np.eye(3), "2 x 2 matrix"),
         ([], "shape"),
-        ([[1.0, 2.0], [3.0]], "must be numbers"),
-        ("wide", "must be numbers"),
-        (1j, "must be numbers"),
+        ([[1.0, 2.0], [3.0]], "must be real numbers"),
+        ("wide", "must be real numbers"),
+        (1j, "must be real numbers"),
     ],
 )
 def test_bad_covariances(name, bad, message):

@@ -235,8 +235,12 @@ def test_given_moments():
         from_moments([1.0, 0.2], [0.1])
     with pytest.raises(ValueError, match="covariance has shape"):
         from_moments([1.0, 0.2], covariance=[0.1, 0.2])
-    with pytest.raises(TypeError, match="values must be numbers"):
+    with pytest.raises(TypeError, match="values must be real numbers"):
         from_moments(est)
+    with pytest.raises(ValueError, match="stderr must be real numbers"):
+        from_moments([1.0, 0.2], ["a", "b"])
+    for n in EST.orders:  # numpy's own numbers
+        assert EST[n].name == f"m({n})"
     with pytest.raises(ValueError, match=r"sm.estimate\(phi, 4\) if it is a matrix"):
         sm.power_law(PHI)
     assert power_words(2) == [("phi",), ("phi", "phi")]
