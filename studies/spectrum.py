@@ -428,7 +428,9 @@ def analyse_eigenvalues(case, drawn):
         m, C = np.array(x["values"]), np.array(x["covariance"])
         est = sm.from_moments(m, covariance=C)
         fit = sm.feasible(est)
-        few = replace(fit, max_entropy=None)  # the measure of the fit itself, of few points
+        few = replace(
+            fit, max_entropy=fit.trace
+        )  # the measure of the fit itself, of few points
         spectra = {"sample": x["sample"], "feasible": fit.eigenvalues(40)}
         spectra["few points"] = few.eigenvalues(40)
         for key, found in spectra.items():

@@ -46,7 +46,7 @@ def test_orders_without_errors_are_left_out():
     two, f = sm.from_moments(m[:2], [0.1, 0.1]), ridge(0.1)
     assert largest_eigenvalue_bounds(partly) == largest_eigenvalue_bounds(two)
     assert sm.function_bounds(partly, f) == sm.function_bounds(two, f)
-    assert largest_eigenvalue_bounds(sm.from_moments(m)) == largest_eigenvalue_bounds(m)
+    assert largest_eigenvalue_bounds([*m[:2], np.nan]) == largest_eigenvalue_bounds(m[:2])
 
 
 # --- functions ----------------------------------------------------------------------------
@@ -109,10 +109,10 @@ UNKNOWN = sm.from_moments([1.0], [np.inf])
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: largest_eigenvalue_bounds(NEGATIVE), "negative beyond its error"),
+        (lambda: largest_eigenvalue_bounds(NEGATIVE), "no spectrum has"),
         (lambda: largest_eigenvalue_bounds([1.0], level=95), "level = 95"),
-        (lambda: largest_eigenvalue_bounds(UNKNOWN), r"m\(1\) has no finite"),
-        (lambda: sm.function_bounds([1.0, np.nan], np.sqrt), "that are NaN"),
+        (lambda: largest_eigenvalue_bounds(UNKNOWN), r"m\(1\) is not known"),
+        (lambda: sm.function_bounds([np.nan, 1.0], np.sqrt), r"m\(1\) is not known"),
         (lambda: sm.function_bounds([[1.0]], np.sqrt), "pass a list"),
         (lambda: sm.function_bounds(CLASH, np.sqrt), "no spectrum has"),
         (lambda: sm.eigenvalue_bounds([1.0, 0.5], 0), "count = 0"),
@@ -126,5 +126,5 @@ def test_messages(call, message):
 def test_a_failed_solve_says_so(monkeypatch):
     failed = SimpleNamespace(status=4, message="numerical difficulties.")
     monkeypatch.setattr("scipy.optimize.linprog", lambda *a, **k: failed)
-    with pytest.raises(sm.ArgumentError, match="not solved: numerical difficulties"):
+    with pytest.raises(sm.ArgumentError, match="numerical difficulties"):
         sm.function_bounds([1.0, 0.5], np.sqrt)

@@ -136,7 +136,8 @@ def test_with_the_trace_alone_eigenvalues_form_a_geometric_sequence():
     width = np.append(0, np.diff([0, *(s[1:-1] + s[2:]) / 2, 1]))
     even = module.maximum_entropy(7 * one, 0.1 * one, np.ones((1, len(s))), np.eye(1), s)
     np.testing.assert_allclose(even, 7 * width, rtol=1e-9)
-    found = module.Spectrum(None, sm.from_moments(7 * one, one), s, even).eigenvalues(12)
+    moments = sm.from_moments(7 * one, one)
+    found = module.Spectrum(None, moments, s, even, even).eigenvalues(12)
     np.testing.assert_allclose(found[1:] / found[:-1], np.exp(-1 / 7), rtol=0.02)
 
 

@@ -18,13 +18,10 @@ from ..engine.data import Recording
 from ..estimation import estimate
 from ..results import Estimate, Quantity, ResultTable, from_moments
 from ..results import new_axes
-from .bounds import as_estimate, eigenvalue_bounds
-from .bounds import known_orders, moment_grid
+from .bounds import eigenvalue_bounds, known_orders, moment_grid
 
 # %% ../../nbs/inside_feasible.ipynb #fein00006
-def nearest_point(
-    point: np.ndarray, generators: np.ndarray, root: np.ndarray
-) -> np.ndarray:
+def nearest_point(point, generators, root) -> np.ndarray:
     """Return non-negative weights (G,) of the point of a cone, spanned by generators
     (k, G), that is nearest to `point` (k,) in the norm of S = root root'."""
     from scipy.optimize import nnls  # here: it takes half a second to load
@@ -37,21 +34,18 @@ def nearest_point(
 # %% ../../nbs/inside_feasible.ipynb #fein00008
 def moments_and_covariance(est: Estimate) -> tuple[np.ndarray, np.ndarray]:
     "Return values (k,) and covariance (k, k) of the leading orders with known errors."
-    est = as_estimate(est)
-    if not est.replicates:
+    if not getattr(est, "replicates", None):
         problem = "the moments have no standard errors; use sm.estimate(phi) with "
         problem += "stderr=True, or sm.from_moments(values, stderr)"
         raise ArgumentError("est", problem)
     k = known_orders(est)
     m, C = est.values[:k], est.covariance[:k, :k].copy()
-    if not m[0] > 0:
-        raise ArgumentError("est", "m(1) is not positive; measure more rows and columns")
     floor = 1e-9 * abs(m) + np.finfo(float).tiny  # the ninth digit is rounding
     with np.errstate(over="ignore", under="ignore"):
         C[np.diag_indices(k)] = np.maximum(est.stderr[:k], floor) ** 2
-    if not (np.isfinite(C).all() and (C.diagonal() > 0).all()):
-        problem = "the errors are beyond the range of doubles; divide phi by a constant"
-        raise ArgumentError("est", problem)
+    if not (m[0] > 0 and np.isfinite(C).all() and (C.diagonal() > 0).all()):
+        problem = "m(1) is not positive, or the errors are beyond the range of doubles; "
+        raise ArgumentError("est", f"{problem}measure more, or divide phi by a constant")
     return m, C
 
 # %% ../../nbs/inside_feasible.ipynb #fein00010
@@ -92,23 +86,14 @@ class Spectrum(ResultTable):
     moments: Estimate  # feasible moments, with the errors of the unbiased ones
     grid: np.ndarray  # points s, increasing from 0
     trace: np.ndarray  # how much of m(1) the fit has at each point
-    max_entropy: np.ndarray = None  # the same of maximum entropy
-
-    @property
-    def values(self):
-        "The feasible moments m(1), m(2), ..."
-        return self.moments.values
-
-    @property
-    def notes(self):
-        "Notes of the estimate that was fitted."
-        return self.est.notes
+    max_entropy: np.ndarray  # the same of maximum entropy
+    values = property(lambda self: self.moments.values, doc="Feasible m(1), m(2), ...")
+    notes = property(lambda self: self.est.notes, doc="Of the estimate that was fitted.")
 
     @property
     def measure(self):
         "(eigenvalues, how many of each), of maximum entropy; none for a trace at zero."
-        trace = self.trace if self.max_entropy is None else self.max_entropy
-        return self.grid[1:], trace[1:] / self.grid[1:]
+        return self.grid[1:], self.max_entropy[1:] / self.grid[1:]
 
     def eigenvalues(self, count: int = None) -> np.ndarray:  # None: what the measure holds
         "Return means of its quantile function between ranks i - 1 and i; then zeros."
