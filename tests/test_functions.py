@@ -135,8 +135,8 @@ REFUSED = {
     "same shape": lambda x: sm.spectral_function(x, lambda s: 3.0),
     "8 rows and columns": lambda x: sm.spectral_function(x[:5]),
     "drop rows": lambda x: sm.spectral_function(np.where(x > 1, np.nan, x)),
-    "all rows are alike": lambda x: sm.spectral_function(np.ones((20, 20))),
-    "pass one of each group": lambda x: sm.spectral_function(
+    "that vary": lambda x: sm.spectral_function(np.ones((20, 20))),
+    "one of each group": lambda x: sm.spectral_function(
         sm.Recording(x, groups=np.arange(30) // 2)
     ),
 }
@@ -205,3 +205,14 @@ def test_notes():
     found = sm.spectral_function(noise, trials=True)
     assert any("not distinguishable from zero" in note for note in found.notes)
     assert "unseen" in sm.spectral_function(phi).error_by_source
+
+
+@pytest.mark.parametrize("center", [True, False])
+def test_a_rank_that_waves_make_too_small_has_a_note(center):
+    "Features that are single waves: the equation of the ridges does not quite hold."
+    for seed in range(3):
+        q = sm.spectral_function(sm.RBF(5).sample(60, 80, seed), center=center)
+        assert q.value < 217 * 0.8 and "do not report it" in q.notes[0]
+        for process in (sm.Linear(20), sm.PowerLaw(1.5), sm.RBF(2)):
+            good = sm.spectral_function(process.sample(60, 80, seed), center=center)
+            assert not any("do not report it" in note for note in good.notes)

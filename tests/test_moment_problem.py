@@ -75,15 +75,12 @@ def test_functions_between_bounds(eigenvalues, k, f):
     assert low <= truth + 1e-6 * abs(truth) and truth <= high + 1e-6 * abs(truth)
 
 
-def test_bounds_scale_and_turn():
+def test_bounds_scale():
     m, n = power_sums([1.0, 0.4, 0.1], 4), np.arange(1, 5)
     one = sm.function_bounds(m, ridge(0.2))
     for scale in (1e-8, 1e5):
         scaled = sm.function_bounds(m * scale**n, ridge(0.2 * scale))
         np.testing.assert_allclose(scaled, one, rtol=1e-6)
-    turned = sm.function_bounds(m, lambda s: -ridge(0.2)(s))
-    np.testing.assert_allclose(turned, (-one.high, -one.low), rtol=1e-6)
-    np.testing.assert_allclose(sm.function_bounds(m, lambda s: s**3), m[2], rtol=1e-3)
 
 
 # --- each eigenvalue ----------------------------------------------------------------------

@@ -1,7 +1,6 @@
 """Submatrices: the mean over all of them equals the whole; the dimension by size."""
 
 import itertools
-import math
 
 import matplotlib
 import numpy as np
@@ -64,27 +63,10 @@ def test_dimension_by_size_is_that_of_mean_moments():
     m = found.moments[0].mean(axis=0)
     assert found.dimensions[0].uncorrected == pytest.approx(m[0] ** 2 / m[1])
     assert found.whole.value == pytest.approx(whole.dimension().value)
-    low, high = found.band[0]
-    ratios = np.sort(found.moments[0][:, 1] / found.moments[0][:, 0] ** 2)
-    assert 1 / np.quantile(ratios, 0.9) == pytest.approx(low)
-    assert high == math.inf or 1 / np.quantile(ratios, 0.1) == pytest.approx(high)
     row = found.records()[0]
     assert row["rows"] == 9 and row["columns"] == 12 and "whole matrix" in str(found)
     ax = found.plot(label="by size")
     assert ax.lines[0].get_ydata() == pytest.approx([q.value for q in found.dimensions])
-
-
-def test_an_unbiased_dimension_does_not_depend_on_the_size():
-    phi = sm.RBF(3).sample(120, 160, 5)
-    found = sm.dimension_by_size(phi, (0.2, 0.5), n_draws=30, center=False)
-    for q in found.dimensions:
-        assert abs(q.value - found.whole.uncorrected) < 4 * q.stderr
-    ratios = found.moments[1][:, 0] ** 2 / found.moments[1][:, 1]
-    error = ratios.std(ddof=1) / 30**0.5  # of the draws
-    assert 0.5 * error < found.dimensions[1].stderr < 2 * error
-    small = np.mean([sm.naive(phi[k::5, k::5], 2) for k in range(5)], axis=0)
-    m = sm.naive(phi, 2)
-    assert small[0] ** 2 / small[1] < 0.7 * m[0] ** 2 / m[1]  # negative control
 
 
 def test_options_are_those_of_estimate():

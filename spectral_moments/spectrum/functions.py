@@ -226,9 +226,9 @@ def find_target(f, unit: float, exponent: int = 0) -> tuple[str, list, Callable]
         tried = abs(summand(unit * np.array([1e-60, 0.1, 1.0])))
     if tried.shape != (3,) or not 1e-3 * max(tried) >= tried[0] < max(tried) < np.inf:
         problem = (
-            "f must take an array of eigenvalues to one of the same shape, and vanish "
+            "f must take eigenvalues to an array of the same shape and vanish at zero "
         )
-        problem += f"at zero only; they are about 4**{exponent}: divide phi by its size?"
+        problem += f"only; they are about 4**{exponent}: divide phi by its size?"
         raise ArgumentError("f", problem)
     return name, [summand], lambda total: total
 
@@ -258,21 +258,16 @@ class SpectralFunction(Quantity):
 
     def interval_ends(self, tail):
         "Compute the interval of the curve, cut where the bounds are sharper."
-        low, high = super().interval_ends(tail)
-        least, most = self.bounds(1 - BOUND_SHARE * tail)
-        return min(max(low, least), most), max(min(high, most), least)
+        ends = super().interval_ends(tail)
+        return tuple(np.clip(ends, *self.bounds(1 - BOUND_SHARE * tail)).tolist())
 
 # %% ../../nbs/inside_functions.ipynb #fuin00030
 MAX_UNSEEN, MAX_MISFIT = 0.15, 0.05  # relative errors that need no note
 
 
-def evaluate_curve(
-    curve: Curve,  # of the matrix divided by 2**exponent
-    f: str | tuple | Callable,  # as for `spectral_function`
-    exponent: int = 0,  # power of two
-    **fields,  # of the `SpectralFunction`: dimension, n_features
-) -> SpectralFunction:
-    "Compute a function of an operator from its curve, with errors, cut to the bounds."
+def evaluate_curve(curve: Curve, f, exponent: int = 0, **fields) -> SpectralFunction:
+    """Compute a function of an operator from the curve of a matrix divided by 2**exponent,
+    with errors, cut to the bounds; other fields of the `SpectralFunction` as they are."""
     name, summands, combine = find_target(f, 10 * curve.sample[0], exponent)
     nodes = np.concatenate([_tail_nodes(curve.nodes), curve.nodes])
     fits = [stieltjes_weights(g, nodes, 1.5 * curve.sample[0]) for g in summands]
@@ -333,25 +328,14 @@ def spectral_function(
     data = open_data({"phi": phi}, **options)
     matrix = data.matrices["phi"]
     x, n_features = to_numpy(matrix.rows()), matrix.features.population or math.inf
-    _check_curve(data, x)
-    curve, est = operator_curve(x, data.center, n_features), estimate(phi, 2, **options)
+    varied = np.ptp(x, axis=1).any() if center else x.any()
+    if data.grouped or matrix.n_missing or min(x.shape[1:]) < MIN_UNITS or not varied:
+        problem = f"phi needs {MIN_UNITS} rows and columns that vary, no missing entries "
+        problem += "and no groups: drop rows with missing entries, pass one of each group"
+        raise ArgumentError("phi", problem)
+    curve, est = operator_curve(x, center, n_features), estimate(phi, 2, **options)
     bounds = dict(dimension=est.dimension(), n_features=n_features)
     fields = bounds if isinstance(f, str) else {}
     result = evaluate_curve(curve, f, matrix.scale_exponent, **fields)
     result.notes.extend(est.notes)
     return result
-
-
-def _check_curve(data, x):
-    "Refuse data whose singular values do not give the curve of the operator."
-    if data.matrices["phi"].n_missing:
-        problem = "has missing entries: drop rows or columns that have them"
-    elif data.grouped:
-        problem = "has groups, and a curve needs independent rows: pass one of each group"
-    elif min(axis.count for axis in data.axes.values()) < MIN_UNITS:
-        problem = f"has shape {x.shape[1:]}, and {MIN_UNITS} rows and columns are needed"
-    elif not (np.ptp(x, axis=1).any() if data.center else x.any()):
-        problem = "has no variance: all rows are alike; check the data or center"
-    else:
-        return
-    raise ArgumentError("phi", f"phi {problem}")

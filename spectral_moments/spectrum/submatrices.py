@@ -6,14 +6,14 @@
 __all__ = ['DATA_OPTIONS', 'DimensionBySize', 'random_part', 'dimension_by_size']
 
 # %% ../../nbs/inside_submatrices.ipynb #35s00003
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from ..checks import ArgumentError, check_count, check_numbers
 from ..checks import check_options, check_random_state
-from ..engine.data import Data, NamedMatrix, Recording, open_data
+from ..engine.data import Data, Recording, open_data
 from ..estimation import estimate_words
 from ..results import Quantity, ResultTable, from_moments, new_axes
 from ..results import power_words
@@ -35,42 +35,28 @@ class DimensionBySize(ResultTable):
             means = [(x.mean(axis=0), np.cov(x.T) / len(x)) for x in self.moments]
         return [from_moments(m, covariance=C).dimension() for m, C in means]
 
-    @property
-    def band(self):
-        "Middle 80% of single submatrices, (sizes, 2); infinite where m(2) is negative."
-        with np.errstate(all="ignore"):  # constant submatrices, or beyond doubles
-            parts = [np.quantile(x[:, 1] / x[:, 0] ** 2, [0.9, 0.1]) for x in self.moments]
-        return np.array([[1 / y if y > 0 else np.inf for y in pair] for pair in parts])
-
     def records(self):
         "Return one row for each size."
-        rows = []
-        for (p, q), D, (low, high) in zip(self.shapes, self.dimensions, self.band):
-            row = dict(rows=p, columns=q, dimension=D.value, stderr=D.stderr)
-            rows.append(row | dict(low10=float(low), high90=float(high)))
-        return rows
+        names, found = ("rows", "columns", "dimension", "stderr"), self.dimensions
+        rows = [(*shape, q.value, q.stderr) for shape, q in zip(self.shapes, found)]
+        return [dict(zip(names, row)) for row in rows]
 
     def title(self):
         "Say what the numbers are."
-        words = "of each size; 10% are below low10, 90% below high90"
-        return f"Dimension of random submatrices, {len(self.moments[0])} {words}"
+        return f"Dimension of random submatrices, {len(self.moments[0])} of each size"
 
     def summary(self):
         "Return the dimension of the whole."
         return f"whole matrix: {self.whole}"
 
     def plot(self, ax=None, **style):
-        "Draw the dimensions and the band of single submatrices against their size."
+        "Draw the dimensions with their errors against size, dotted that of the whole."
         ax, place = new_axes() if ax is None else ax, np.arange(len(self.shapes))
-        values = np.array([q.value for q in self.dimensions])
-        finite = [x for x in (*values, self.whole.value) if np.isfinite(x)]
-        top = max(2 * max(finite, default=1.0), ax.get_ylim()[1] if ax.lines else 0)
-        (drawn,) = ax.plot(place, values, **{"marker": "o", **style})
-        low, high = self.band.clip(max=5 * top).T  # off the picture
-        ax.fill_between(place, low, high, color=drawn.get_color(), alpha=0.2, lw=0)
-        ax.axhline(self.whole.value, color=drawn.get_color(), ls=":", lw=1)
+        values, errors = np.array([(q.value, q.stderr) for q in self.dimensions]).T
+        bars = ax.errorbar(place, values, errors, **{"marker": "o", **style})
+        ax.axhline(self.whole.value, color=bars[0].get_color(), ls=":", lw=1)
         ax.set_xticks(place, [f"{p} x {q}" for p, q in self.shapes])
-        ax.set(xlabel="rows x columns", ylabel="dimension", ylim=(0, top))
+        ax.set(xlabel="rows x columns", ylabel="dimension")
         return ax
 
 # %% ../../nbs/inside_submatrices.ipynb #35s00015
@@ -79,14 +65,14 @@ DATA_OPTIONS = "center", "groups", "column_groups", "population", "noise", "tria
 
 def random_part(data: Data, p: int, q: int, rng: np.random.Generator) -> Data:
     "Draw p rows and q columns of the only matrix of some data."
-    whole = data.matrices["phi"]
     rows = np.sort(rng.permutation(data.inputs.size)[:p])
+    whole = data.matrices["phi"].take(rows)
     columns = np.sort(rng.permutation(whole.features.size)[:q])
-    part, features = whole.take(rows), whole.features.take(columns)
-    trials = part.trials[:, :, columns]
-    noise = part.noise and part.noise.take(slice(None), columns)
-    known = features, part.space, noise, part.scale_exponent, int((trials != trials).sum())
-    return Data({"phi": NamedMatrix(trials, *known)}, data.inputs.take(rows), data.center)
+    trials, features = whole.trials[:, :, columns], whole.features.take(columns)
+    noise = whole.noise and whole.noise.take(slice(None), columns)
+    known = dict(noise=noise, n_missing=int((trials != trials).sum()))
+    part = replace(whole, trials=trials, features=features, **known)
+    return Data({"phi": part}, data.inputs.take(rows), data.center)
 
 
 def dimension_by_size(
