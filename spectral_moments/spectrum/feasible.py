@@ -121,10 +121,8 @@ class Spectrum(ResultTable):
         "Draw eigenvalues against rank, with the band of all spectra that fit at `level`."
         style = {"marker": "o", "markersize": 3, "label": "feasible", **style}
         ax, rank = new_axes() if ax is None else ax, np.arange(1, count + 1)
-        values, band = (
-            self.eigenvalues(count),
-            eigenvalue_bounds(self.est, count, level=level),
-        )
+        values = self.eigenvalues(count)
+        band = eigenvalue_bounds(self.est, count, level=level)
         (line,) = ax.plot(rank, np.where(values > 0, values, np.nan), **style)
         ax.fill_between(rank, *band, color=line.get_color(), alpha=0.2, lw=0)
         ax.set(xscale="log", yscale="log", xlabel="rank", ylabel="eigenvalue")
