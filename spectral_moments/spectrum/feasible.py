@@ -34,7 +34,8 @@ def nearest_point(point, generators, root) -> np.ndarray:
 # %% ../../nbs/inside_feasible.ipynb #fein00008
 def moments_and_covariance(est: Estimate) -> tuple[np.ndarray, np.ndarray]:
     "Return values (k,) and covariance (k, k) of the leading orders with known errors."
-    if not getattr(est, "replicates", None):
+    est = est if isinstance(est, Estimate) else from_moments(est)
+    if not est.replicates:
         problem = "the moments have no standard errors; use sm.estimate(phi) with "
         problem += "stderr=True, or sm.from_moments(values, stderr)"
         raise ArgumentError("est", problem)
