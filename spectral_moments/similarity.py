@@ -5,12 +5,11 @@
 # %% auto #0
 __all__ = ['N_TESTED_ROWS', 'N_HALVED_ROWS', 'ABOVE_ONE', 'SINGLE_TRIAL', 'WORD_OPTIONS', 'OPTIONS', 'PermutationTest',
            'permutation_test', 'mean_alignment', 'Alignment', 'is_noisy', 'make_alignment', 'subject_ceiling',
-           'relative_to_ceiling', 'best_pair', 'Alignments', 'alignments', 'alignment', 'alignment_from_kernels']
+           'best_pair', 'Alignments', 'alignments', 'alignment', 'alignment_from_kernels']
 
 # %% ../nbs/inside_similarity.ipynb #3262facc
 import inspect
 import itertools
-import math
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,8 +18,9 @@ from numpy.typing import ArrayLike
 from .checks import ArgumentError, check_count, check_flag
 from .checks import check_numbers, check_options, check_random_state
 from .engine.arrays import eigh, to_numpy
-from .engine.data import Data, Recording, open_data
-from .engine.views import make_factors, trial_splits
+from .engine.average import sample_rows
+from .engine.data import Data, Recording, open_data, split_groups
+from .engine.views import joint_splits, make_factors
 from .estimation import estimate_words
 from .quantities import Quantity, ResultTable
 from .quantities import rename_replicates
@@ -33,22 +33,17 @@ N_HALVED_ROWS = 2**14  # inputs that are cut into two halves
 
 def _sample_groups(data, n_rows, rng):
     "Return the data of at most `n_rows` inputs, whole groups, and the group of each."
-    inputs = data.inputs
-    groups = np.arange(inputs.size) if inputs.groups is None else inputs.groups
-    if inputs.size <= n_rows:
-        return data, groups
-    drawn = rng.permutation(inputs.count)
-    n_together = np.bincount(groups)[drawn].cumsum()
-    kept = np.isin(groups, drawn[n_together <= n_rows])
-    return data.take(np.flatnonzero(kept)), np.unique(groups[kept], return_inverse=True)[1]
+    data = data.take(sample_rows(data.inputs, n_rows, rng))
+    groups = data.inputs.groups
+    return data, np.arange(data.inputs.size) if groups is None else groups
 
 # %% ../nbs/inside_similarity.ipynb #81f6a3c5
-def _products(matrix, groups):
+def _products(matrix, groups, splits):
     "Return products of centred responses, 0 within groups: (splits of repeats, P, P)."
     weight = 1.0 / np.bincount(groups)[groups][:, None]
     columns, products = matrix.features.weights, []
-    for split in trial_splits(matrix.shape[0]):
-        factors, halves = make_factors(matrix, None, None, None, split), []
+    for split in splits:  # dicts: number of repeats -> (right half, left half)
+        factors, halves = make_factors(matrix, split=split[matrix.shape[0]]), []
         for x, count in zip(factors[:2], factors[2:4]):
             x = to_numpy(x).astype(float)
             count = np.ones_like(x) if count is None else to_numpy(count)
@@ -60,18 +55,15 @@ def _products(matrix, groups):
     return np.array(products)
 
 
-def _numerators(first, second, pairs):
+def _numerators(products, pairs):
     "Return the sum over inputs i, j and splits of K_ij L_ji of each pair, a list."
-    return [np.einsum("sij,sji", first[x], second[y]) for x, y in pairs]
+    return [np.einsum("sij,sji", products[x], products[y]) for x, y in pairs]
 
 # %% ../nbs/inside_similarity.ipynb #3f6fc5a3
 def _exchangeable(groups):
     "Return arrays (groups, inputs of each): the rows of groups of the same size."
-    by_size = {}
-    for number in range(groups.max() + 1):
-        rows = np.flatnonzero(groups == number)
-        by_size.setdefault(len(rows), []).append(rows)
-    classes = [np.array(rows) for rows in by_size.values() if len(rows) > 1]
+    by_size = split_groups(np.arange(len(groups)), groups)
+    classes = [rows for _, rows in by_size if len(rows) > 1]
     if not classes:
         message = "no two groups have the same size, so that none can change places"
         raise ArgumentError("groups", f"{message}; cut some of them to the same size")
@@ -93,7 +85,7 @@ class PermutationTest(ResultTable):
     pairs: list  # pairs of names
     statistics: np.ndarray  # (pairs,), in standard deviations of the permuted ones
     null: np.ndarray  # (permutations, pairs), likewise
-    n_inputs: str  # inputs that were used
+    n_inputs: str  # how many were used, of how many
     notes: list = ()  # of the alignments
 
     def _shares(self, null):
@@ -122,9 +114,9 @@ class PermutationTest(ResultTable):
     def records(self):
         "Return one dict for each pair."
         names = ("first", "second", "statistic", "p", "p (Holm-corrected)")
-        p_values = zip(self.p_values.values(), self.p_corrected.values())
-        rows = zip(self.pairs, self.statistics.tolist(), p_values)
-        return [dict(zip(names, (*pair, z, *p))) for pair, z, p in rows]
+        p_values = self.p_values.values(), self.p_corrected.values()
+        columns = *zip(*self.pairs), self.statistics.tolist(), *p_values
+        return [dict(zip(names, row)) for row in zip(*columns)]
 
     def title(self):
         "Describe what was done."
@@ -133,18 +125,16 @@ class PermutationTest(ResultTable):
 
 # %% ../nbs/inside_similarity.ipynb #5a075ec5
 def _permuted_numerators(products, pairs, classes, count, rng):
-    "Return the numerators of pairs with permuted inputs: (permutations, pairs)."
-    second, null = sorted({y for _, y in pairs}), []
-    together = not {x for x, _ in pairs} & {*second}
-    P = len(next(iter(products.values()))[0])
+    "Return the numerators of pairs, as given and permuted: (1 + permutations, pairs)."
+    seconds, numerators = sorted({y for _, y in pairs}), [_numerators(products, pairs)]
+    P = len(products[seconds[0]][0])
     for _ in range(count):
-        moved, order = dict(products), None
-        for name in second:
-            if order is None or not together:
-                order = _permutation(classes, P, rng)
+        moved = dict(products)
+        for name in seconds:
+            order = _permutation(classes, P, rng)
             moved[name] = products[name].take(order, 1).take(order, 2)
-        null.append(_numerators(moved, moved, pairs))
-    return np.array(null)
+        numerators.append(_numerators(moved, pairs))
+    return np.array(numerators)
 
 
 def permutation_test(
@@ -158,26 +148,20 @@ def permutation_test(
     count = check_count(n_permutations, "n_permutations", least=19)
     rng, pairs = check_random_state(random_state), self.pairs(of)
     data, groups = _sample_groups(self.data, N_TESTED_ROWS, rng)
-    classes = _exchangeable(groups)
-    products = {x: _products(data.matrices[x], groups) for x in {*itertools.chain(*pairs)}}
-    n_splits = max(map(len, products.values()))  # systems may differ in their repeats
-    products = {name: x[np.arange(n_splits) % len(x)] for name, x in products.items()}
-    given = np.array(_numerators(products, products, pairs))
-    null = _permuted_numerators(products, pairs, classes, count, rng)
-    everything = np.array([*null, given])
-    middle, spread = everything.mean(axis=0), everything.std(axis=0)
-    spread = np.where(spread > 0, spread, 1.0)
-    of_all = "" if data is self.data else f" of {self.data.inputs.size}"
-    null, given = (null - middle) / spread, (given - middle) / spread
-    return PermutationTest(pairs, given, null, f"{len(groups)}{of_all}", self.notes)
+    classes, splits = _exchangeable(groups), joint_splits(data.n_trials)
+    names = {*itertools.chain(*pairs)}
+    products = {name: _products(data.matrices[name], groups, splits) for name in names}
+    numerators = _permuted_numerators(products, pairs, classes, count, rng)
+    spread = numerators.std(axis=0)
+    scaled = (numerators - numerators.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
+    n_inputs, of_all = len(groups), self.data.inputs.size
+    n_inputs = f"{n_inputs} of {of_all}" if n_inputs < of_all else str(n_inputs)
+    return PermutationTest(pairs, scaled[0], scaled[1:], n_inputs, self.notes)
 
 # %% ../nbs/inside_similarity.ipynb #b7d0c3a2
 def mean_alignment(estimate: Estimate, pairs: list):
     "Return the function of the moments of words that is the mean alignment of pairs."
     places = {frozenset(word): k for k, word in enumerate(estimate.words)}
-    if not pairs or any(frozenset(pair) not in places for pair in pairs):
-        problem = f"subjects must be at least two of {', '.join(estimate.shapes)}"
-        raise ArgumentError("subjects", f"{problem} that were compared with each other")
 
     def mean(m):
         total = 0.0
@@ -225,21 +209,17 @@ def is_noisy(estimate: Estimate) -> bool:
 
 def _of_pair(estimate, names):
     "Return an estimate with the sizes, the replicates and the notes of two systems."
-    others, about = {*estimate.shapes} - {*names}, lambda x: f"Trace of {' '.join(x)}"
-    replicates = {
-        kind: source
-        for kind, source in estimate.replicates.items()
-        if kind.removeprefix("features of ") not in others
-    }
+    labels = [(f" {name}: ", {name}) for name in estimate.shapes]
+    labels += [(f" Trace of {' '.join(word)}", {*word}) for word in estimate.words]
+    others, replicates, notes = {*estimate.shapes} - {*names}, {}, []
+    for kind, source in estimate.replicates.items():
+        if kind.removeprefix("features of ") not in others:
+            replicates[kind] = source
+    for note in estimate.notes:  # a note may name several words
+        about = [systems for label, systems in labels if label in f" {note}"]
+        if not about or any(systems <= {*names} for systems in about):
+            notes.append(note)
     shapes = {name: estimate.shapes[name] for name in names}
-    wanted = [about(word) for word in estimate.words if not {*word} & others]
-    foreign = [about(word) for word in estimate.words if {*word} & others]
-    foreign += [f"{name}: " for name in others]
-    notes = [
-        note
-        for note in estimate.notes  # a note may name several words
-        if any(x in note for x in wanted) or not any(x in note for x in foreign)
-    ]
     return replace(estimate, shapes=shapes, replicates=replicates, notes=notes)
 
 
@@ -258,38 +238,15 @@ def make_alignment(estimate: Estimate, names: tuple, data: Data = None) -> Align
     return made
 
 # %% ../nbs/inside_similarity.ipynb #aea7da16
-def _check_subjects(subjects, names):
-    "Return a list of names; None: all."
-    subjects = names if subjects is None else subjects
-    listed = isinstance(subjects, (list, tuple))
-    if not (listed and all(isinstance(name, str) for name in subjects)):
-        problem = f"subjects must be a list of names, of {', '.join(names)}"
-        raise ArgumentError("subjects", problem)
-    return subjects
-
-
 def subject_ceiling(self, subjects: list = None) -> Quantity:  # names; None: all
     "Return the mean alignment between subjects: how alike another subject would be."
-    subjects = _check_subjects(subjects, self.names)
+    subjects = self.names if subjects is None else subjects
+    listed = isinstance(subjects, (list, tuple)) and len(subjects) > 1
+    if not listed or any(name not in self.names for name in subjects):
+        problem = f"subjects must be a list of at least two of {', '.join(self.names)}"
+        raise ArgumentError("subjects", problem)
     mean = mean_alignment(self.estimate, [*itertools.combinations(subjects, 2)])
     return self.estimate.scaled.derive(mean, name=f"Ceiling of {', '.join(subjects)}")
-
-
-def relative_to_ceiling(self, model: str, subjects: list = None) -> Quantity:
-    "Return the mean alignment of a model with subjects (None: all others) over their own."
-    others = [name for name in self.names if name != str(model)]
-    subjects = _check_subjects(subjects, others)
-    if str(model) not in self.names:
-        problem = f"model = {model!r} is not one of {', '.join(self.names)}"
-        raise ArgumentError("model", problem)
-    ceiling = mean_alignment(self.estimate, [*itertools.combinations(subjects, 2)])
-    near = mean_alignment(self.estimate, [(model, name) for name in subjects])
-    name, top = f"{model} over the ceiling", self.ceiling(subjects)
-    if top.value <= 2 * top.stderr:
-        note = f"The ceiling, {top.value:.2f} ± {top.stderr:.2f}, is not "
-        note += "distinguishable from zero: nothing can be divided by it."
-        return Quantity(math.nan, name=name, notes=[*top.notes, note])
-    return self.estimate.scaled.derive(lambda m: near(m) / ceiling(m), name=name)
 
 # %% ../nbs/inside_similarity.ipynb #45f4b462
 def best_pair(
@@ -299,29 +256,27 @@ def best_pair(
     random_state: int | np.random.Generator | None = 0,  # for the halves of the inputs
 ) -> Alignment:  # the largest of all inputs, with the value from the halves
     "Choose the most similar pair on one half of the inputs and estimate it on the other."
-    pairs, rng, halves = self.pairs(of), check_random_state(random_state), {}
+    pairs, rng, halves = self.pairs(of), check_random_state(random_state), []
     data, groups = _sample_groups(self.data, N_HALVED_ROWS, rng)
     drawn = rng.permutation(groups.max() + 1)
     words, middle = [*pairs, *((name, name) for name in self.names)], len(drawn) // 2
-    for call, some in (("half 1", drawn[:middle]), ("half 2", drawn[middle:])):
+    for some in (drawn[:middle], drawn[middle:]):
         half = data.take(np.flatnonzero(np.isin(groups, some)))
-        halves[call] = Alignments(estimate_words(half, words))
+        halves.append(Alignments(estimate_words(half, words)))
 
     def largest(found):
         values = [found[pair].value for pair in pairs]
         return pairs[np.argmax(np.nan_to_num(values, nan=-np.inf))]
 
-    def estimated(call, pair):  # both halves have the same features and their own inputs
-        renamed = lambda key: ("", f"inputs of {call}" if key[1] == "inputs" else key[1])
-        return rename_replicates(halves[call][pair], renamed)
-
-    choices = [largest(half) for half in halves.values()]
-    mean = (estimated("half 2", choices[0]) + estimated("half 1", choices[1])) / 2
+    choices = [largest(half) for half in halves]
+    shared = lambda key: key if key[1] == "inputs" else ("", key[1])  # not of one half
+    found = halves[1][choices[0]], halves[0][choices[1]]
+    one, other = (rename_replicates(alignment, shared) for alignment in found)
     chosen = " and ".join(dict.fromkeys(" - ".join(pair) for pair in choices))
     note = f"Best of {len(pairs)} pairs; the halves of the inputs chose {chosen}."
     whole = self[largest(self)]
     known = dict(name=whole.name, remark=whole.remark, notes=[*whole.notes, note])
-    return replace(whole, **vars(mean) | known)
+    return replace(whole, **vars((one + other) / 2) | known)
 
 # %% ../nbs/inside_similarity.ipynb #98ffe1e8
 @dataclass(frozen=True, eq=False, repr=False)
@@ -330,10 +285,8 @@ class Alignments(ResultTable):
 
     estimate: Estimate  # of the words of two letters
     data: Data = None  # what was measured
-    families: tuple = ()  # two lists of names, rows and columns; empty: all systems
     _found: dict = field(default_factory=dict)  # alignments by pair, as they are asked for
-    permutation_test, best = permutation_test, best_pair
-    ceiling, relative = subject_ceiling, relative_to_ceiling
+    permutation_test, best, ceiling = permutation_test, best_pair, subject_ceiling
     names = property(lambda self: tuple(self.estimate.shapes), doc="Names of the systems.")
     values = property(lambda self: self._matrix("value"), doc="Matrix of the alignments.")
     stderr = property(lambda self: self._matrix("stderr"), doc="Their standard errors.")
@@ -344,17 +297,17 @@ class Alignments(ResultTable):
         return self._found[pair]
 
     def pairs(self, of: str = None) -> list:  # `of`: only pairs with this system, as second
-        "Return the pairs of different systems that were compared."
-        pairs = itertools.combinations(self.names, 2)
-        pairs = [*(itertools.product(*self.families) if self.families else pairs)]
-        if of is not None and str(of) not in self.names:
+        "Return the pairs of different systems."
+        if of is None:
+            return [*itertools.combinations(self.names, 2)]
+        if str(of) not in self.names:
             raise ArgumentError("of", f"of = {of!r} is not one of {', '.join(self.names)}")
-        turned = [(y if x == of else x, of) for x, y in pairs if of in (x, y)]
-        return pairs if of is None else turned
+        return [(name, of) for name in self.names if name != of]
 
     def _matrix(self, what):
-        rows, columns = self.families or (self.names, self.names)
-        return np.array([[getattr(self[x, y], what) for y in columns] for x in rows])
+        return np.array(
+            [[getattr(self[x, y], what) for y in self.names] for x in self.names]
+        )
 
     @property
     def notes(self):
@@ -365,8 +318,8 @@ class Alignments(ResultTable):
 
     def records(self):
         "Return one dict for each pair."
-        pairs = [dict(first=x, second=y) | self[x, y].records()[0] for x, y in self.pairs()]
-        return [{key: x for key, x in pair.items() if key != "name"} for pair in pairs]
+        rows = [dict(first=x, second=y) | self[x, y].records()[0] for x, y in self.pairs()]
+        return [{key: x for key, x in row.items() if key != "name"} for row in rows]
 
     def title(self):
         "Describe the data."
@@ -377,9 +330,8 @@ class Alignments(ResultTable):
         return SINGLE_TRIAL if is_noisy(self.estimate) else ""
 
     def table_rows(self):
-        rows, columns = self.families or (self.names, self.names)
-        yield "", *columns
-        for name, values, errors in zip(rows, self.values, self.stderr):
+        yield "", *self.names
+        for name, values, errors in zip(self.names, self.values, self.stderr):
             yield name, *(f"{x:.3f} ± {e:.3f}" for x, e in zip(values, errors))
 
 # %% ../nbs/inside_similarity.ipynb #e3048532
@@ -388,41 +340,24 @@ OPTIONS = {*inspect.signature(open_data).parameters} - {"given", "shared"} | WOR
 OPTIONS |= {"shared_features"}
 
 
-def _check_systems(systems, among):
-    "Return the systems to compare and the words of two letters to estimate."
-    named = isinstance(systems, dict) and all(isinstance(name, str) for name in systems)
-    if not named or len(systems) < 2:
-        message = "systems must be a dict of at least two, {name: matrix, ...}"
-        raise ArgumentError("systems", message)
-    if among is None:
-        return systems, [*itertools.combinations_with_replacement(systems, 2)]
-    listed = among if isinstance(among, (list, tuple)) else ()
-    families = [x for x in listed if isinstance(x, (list, tuple))]
-    both = [*itertools.chain(*families)]
-    known = [name for name in systems if name in both]
-    if len(families) != 2 or not all(families) or len(known) < len(both):
-        message = "among must be two lists of different names, ([name, ...], [name, ...]),"
-        raise ArgumentError("among", f"{message} of {', '.join(systems)}")
-    words = [(name, name) for name in both] + [*itertools.product(*families)]
-    return {name: systems[name] for name in both}, words
-
-
 def alignments(
     systems: dict,  # name -> matrix (P, Q) or repeats (T, P, Q), of the same inputs
     *,
-    among: tuple | None = None,  # two lists of names: each of the first with the second
     shared_features: bool = False,  # whether column a of all is the same feature
     population: int | str | dict | None = None,  # all features: a number, "all", or dict
     **options,  # of `estimate`; about features as dicts by the names of the systems
 ) -> Alignments:
     "Estimate the alignments of all pairs of several systems, with errors."
     check_options("alignments", options, sorted(OPTIONS))
-    systems, words = _check_systems(systems, among)
-    rest = {key: options.pop(key) for key in WORD_OPTIONS & options.keys()}
+    named = isinstance(systems, dict) and all(isinstance(name, str) for name in systems)
+    if not named or len(systems) < 2:
+        message = "systems must be a dict of at least two, {name: matrix, ...}"
+        raise ArgumentError("systems", message)
+    of_words = {key: options.pop(key) for key in WORD_OPTIONS & options.keys()}
     shared = check_flag(shared_features, "shared_features")
     data = open_data(systems, shared=shared, population=population, **options)
-    estimate = estimate_words(data, words, **rest)
-    return Alignments(estimate, data, () if among is None else tuple(map(tuple, among)))
+    words = [*itertools.combinations_with_replacement(systems, 2)]
+    return Alignments(estimate_words(data, words, **of_words), data)
 
 # %% ../nbs/inside_similarity.ipynb #656ff190
 def alignment(

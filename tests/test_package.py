@@ -153,8 +153,7 @@ PAIR = sm.alignments({x: sm.Linear(3).sample(12, 9, random_state=0) for x in "ab
     [
         (lambda: EST.derive(len, scale=[1]), "scale"),
         (lambda: PAIR.ceiling(len), "subjects"),
-        (lambda: PAIR.relative("a", [["b"]]), "subjects"),
-        (lambda: PAIR.relative(np.ones(3)), "model"),
+        (lambda: PAIR.ceiling([["b"], "a"]), "subjects"),
         (lambda: PAIR.pairs(np.ones(3)), "of"),
         (lambda: sm.power_law(EST, law={}), "law"),
         (lambda: sm.compare({"a": EST, "b": EST}, paired=[1]), "paired"),
