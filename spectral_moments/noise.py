@@ -6,7 +6,6 @@
 __all__ = ['NoiseCheck', 'noise_check', 'NoiseMoments', 'noise_moments']
 
 # %% ../nbs/inside_noise.ipynb #39s00003
-import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,88 +21,62 @@ from .similarity import make_alignment
 from .spectrum.feasible import ESTIMATE_OPTIONS
 
 # %% ../nbs/inside_noise.ipynb #39s00006
-def _fano(variance, mean, name):
-    "Return the sum of variances over that of means (inputs,), with its jackknife error."
-    with np.errstate(all="ignore"):  # there may be no counts
-        factor = variance.sum() / mean.sum()
-        without = (variance.sum() - variance) / (mean.sum() - mean)
-    source = Replicates(without - factor)
-    return Quantity(float(factor), {(name, "inputs"): source}, name=name)
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class NoiseCheck(ResultTable):
-    "How well the noise of counts follows the Poisson law."
-
-    single: Quantity  # variance over mean of the counts of single features
-    summed: Quantity  # the same of the sum of all features; NaN: nothing to sum
-
-    @property
-    def holds(self) -> bool | None:
-        "Whether the data agree with the law; None: they cannot decide."
-        p = [q.p_value(1.0) for q in (self.single, self.summed)]
-        if min(p) <= 0.025:  # false for NaN
-            return False
-        return None if any(map(math.isnan, p)) else True
-
-    def records(self):
-        "Return one row for single features and one for their sum."
-        return self.single.records() + self.summed.records()
-
-    def __str__(self):
-        verdict = {
-            True: "The data agree with the Poisson law.",
-            False: "The Poisson law does not hold: do not pass noise='poisson'.",
-            None: "There are too few counts to decide.",
-        }[self.holds]
-        title = "Variance between repeats over the mean (1 for independent Poisson noise)"
-        return "\n".join([title, str(self.single), str(self.summed), f"- {verdict}"])
-
-# %% ../nbs/inside_noise.ipynb #39s00007
 def _two_trials(trials):
     "Return repeats (T, P, Q) as an array; refuse a single one."
-    x = check_trials(trials, name="trials", missing=None)
+    x = check_trials(trials, name="trials")
     if len(x) < 2:
         problem = "one repeat cannot separate noise from signal; pass two or more"
         raise ArgumentError("trials", problem)
     return x
 
 
-def _moments_of_counts(x):
-    "Return variance and mean of counts (T, P, Q), both (P, Q); 0 where unknown."
-    known, counts = ~np.isnan(x), np.nan_to_num(x)
-    number = known.sum(axis=0)
-    mean = counts.sum(axis=0) / np.maximum(number, 1)
-    squares = (known * (counts - mean) ** 2).sum(axis=0)
-    enough = number > 1
-    return enough * squares / np.maximum(number - 1, 1), enough * mean
+def _fano(counts, name):
+    "Return the variance between repeats over the mean, with its jackknife error."
+    variance = counts.var(axis=0, ddof=1).sum(axis=1)
+    mean = counts.mean(axis=0).sum(axis=1)
+    factor = variance.sum() / mean.sum()
+    without = (variance.sum() - variance) / (mean.sum() - mean)
+    source = Replicates(without - factor)
+    return Quantity(float(factor), {(name, "inputs"): source}, name=name)
+
+# %% ../nbs/inside_noise.ipynb #39s00007
+@dataclass(frozen=True, eq=False, repr=False)
+class NoiseCheck(ResultTable):
+    "Hold how well the noise of counts follows the Poisson law."
+
+    single: Quantity  # variance over mean of the counts of single features
+    summed: Quantity  # the same of the sum of all features
+
+    @property
+    def holds(self) -> bool:
+        "Return whether the data agree with the law."
+        return min(q.p_value(1.0) for q in (self.single, self.summed)) > 0.025
+
+    def records(self):
+        "Return one row for single features and one for their sum."
+        return self.single.records() + self.summed.records()
+
+    def __str__(self):
+        verdict = "The Poisson law does not hold: do not pass noise='poisson'."
+        if self.holds:
+            verdict = "The data agree with the Poisson law."
+        title = "Variance between repeats over the mean (1 for independent Poisson noise)"
+        return "\n".join([title, str(self.single), str(self.summed), f"- {verdict}"])
 
 
-def noise_check(trials: ArrayLike) -> NoiseCheck:  # counts (T, P, Q), NaN where missing
+def noise_check(trials: ArrayLike) -> NoiseCheck:  # counts (T, P, Q), T >= 2
     "Test whether noise is Poisson and independent: print(noise_check(trials))."
     x = _two_trials(trials)
-    counts = x[~np.isnan(x)]
-    if counts.min() < 0 or (counts % 1).any():
-        raise ArgumentError("trials", "the repeats must be counts, whole and not negative")
-    variance, mean = _moments_of_counts(x)
-    single = _fano(variance.sum(axis=1), mean.sum(axis=1), "single features")
-    observed = ~np.isnan(x).any(axis=0)  # in all trials of an input
-    total = np.where(observed, x, 0.0).sum(axis=2, keepdims=True)
-    both = (y[:, 0] for y in _moments_of_counts(total))
-    return NoiseCheck(single, _fano(*both, "sum of features"))
+    if x.min() < 0 or (x % 1).any() or not x.any():
+        problem = "the repeats must be counts, whole, not negative and not all zero"
+        raise ArgumentError("trials", problem)
+    total = x.sum(axis=2, keepdims=True)
+    return NoiseCheck(_fano(x, "single features"), _fano(total, "sum of features"))
 
 # %% ../nbs/inside_noise.ipynb #39s00012
-def _contrasts(trials):
-    "Return orthogonal contrasts of trials, or of disjoint pairs if entries are missing."
-    T = len(trials)
-    if np.isnan(trials).any():
-        return (trials[: T // 2 * 2 : 2] - trials[1 : T // 2 * 2 : 2]) / math.sqrt(2)
-    return np.tensordot(helmert(T), trials, 1)
-
-
 @dataclass(frozen=True, eq=False, repr=False)
 class NoiseMoments(ResultTable):
-    "The covariances of signal and noise; the quantities share their replicates."
+    "Hold the covariances of signal and noise; the quantities share their replicates."
 
     estimate: Estimate  # moments, words over the systems "signal" and "noise"
     dimension: Quantity  # of the noise
@@ -118,14 +91,13 @@ class NoiseMoments(ResultTable):
         return [row for quantity in quantities for row in quantity.records()]
 
 # %% ../nbs/inside_noise.ipynb #39s00013
-def _join(signal, noise, both):  # arrays (words, ...) of m(1), m(2), ...
-    """Join words of signal and noise, and add tr C Sigma, half of
-    tr (C + Sigma)^2 - tr C^2 - tr Sigma^2."""
-    return np.concatenate([signal, noise, (both[1:2] - signal[1:2] - noise[1:2]) / 2])
+def _join(signal, noise, both):  # arrays (words, ...) of m(1), m(2)
+    "Join words of signal and noise, and tr C Sigma from the square of C + Sigma."
+    return np.concatenate([signal, noise, (both[1:] - signal[1:] - noise[1:]) / 2])
 
 
 def noise_moments(
-    trials: ArrayLike,  # (T, P, Q) with T >= 2, NaN where missing
+    trials: ArrayLike,  # (T, P, Q) with T >= 2
     *,
     groups: ArrayLike = None,  # a label for each input
     **options,  # of `estimate`; population="all" for the features that were measured
@@ -133,33 +105,26 @@ def noise_moments(
     "Estimate moments of the noise between repeats, and its alignment with the signal."
     check_options("noise_moments", options, ESTIMATE_OPTIONS)
     x = _two_trials(trials)
-    groups = check_labels(groups, x.shape[1], "groups")
-    labels = np.arange(x.shape[1]) if groups is None else groups
-
-    def moments(rows):  # several rows for each input are a group
-        same = None if groups is None and len(rows) == 1 else np.tile(labels, len(rows))
-        return estimate(rows.reshape(-1, x.shape[2]), groups=same, **options)
-
+    T, P, Q = x.shape
+    labels = check_labels(np.arange(P) if groups is None else groups, P, "groups")
     signal = estimate(x, groups=groups, trials=True, **options)
-    noise, both = moments(_contrasts(x)), moments(x)
-    replicates = {}
-    for kind in signal.replicates:
-        parts = [est.replicates.get(kind) for est in (signal, noise, both)]
-        if None not in parts:
-            replicates[kind] = Replicates(_join(*(part.deviations for part in parts)))
-    sources = {"signal": signal, "noise": noise}
-    words = [(name,) * k for name, est in sources.items() for k in est.orders]
-    whole = Estimate(
-        _join(signal.values, noise.values, both.values),
-        replicates,
-        [*words, ("signal", "noise")],
-        dict(signal=x.shape, noise=x.shape),
-        [*signal.methods, *noise.methods, both.methods[1]],
-        signal.settings,
-        [f"{name}: {x}" for name, est in sources.items() for x in est.notes],
+    contrasts = np.tensordot(helmert(T), x, 1)
+    noise, both = (
+        estimate(rows.reshape(-1, Q), groups=np.tile(labels, len(rows)), **options)
+        for rows in (contrasts, x)  # rows of one input are a group
     )
+    replicates = {}
+    for kind, source in signal.replicates.items():
+        others = (est.replicates[kind].deviations for est in (noise, both))
+        replicates[kind] = Replicates(_join(source.deviations, *others))
+    names, values = ("signal", "noise"), _join(signal.values, noise.values, both.values)
+    words = [(name,) * n for name in names for n in (1, 2)] + [names]
+    methods = [*signal.methods, *noise.methods, both.methods[1]]
+    notes = [f"{k}: {x}" for k, est in zip(names, (signal, noise)) for x in est.notes]
+    shapes, settings = dict.fromkeys(names, x.shape), signal.settings
+    whole = Estimate(values, replicates, words, shapes, methods, settings, notes)
     dimensions = [
         replace(whole.dimension(system=name), name=f"dimension of the {name}")
         for name in ("noise", "signal")
     ]
-    return NoiseMoments(whole, *dimensions, make_alignment(whole, ("signal", "noise")))
+    return NoiseMoments(whole, *dimensions, make_alignment(whole, names))

@@ -88,7 +88,7 @@ UNEQUAL = recording()
 UNEQUAL[1, 15:] = np.nan  # the second repeat of half of the inputs
 GIVEN = {  # what is given, its options, and parts that may be left out
     "movies with gaps": (movies(), dict(groups=np.arange(60) // 2), 1),
-    "unequal repeats": (UNEQUAL, dict(trials=True), 1),
+    "unequal repeats": (UNEQUAL, dict(trials=True), 2),  # no law, no noise by itself
     "layer": (recording()[0], dict(population="all"), 1),
     "counts": (np.random.default_rng(1).poisson(2, (30, 40)), dict(noise="poisson"), 9),
     "constant": (np.ones((9, 9)), {}, 9),
