@@ -17,14 +17,8 @@ from .engine.arrays import check_trials
 from .engine.data import check_axes, open_data
 from .engine.average import Options, drop_lost
 from .engine.methods import add_sampled, check_words
-from .engine.methods import run_plan
-from spectral_moments.engine.pair_sums import (
-    PairSums,
-    Products,
-    add_sums,
-    make_reader,
-    pair_moments,
-)
+from .engine.pair_sums import PairSums, Products, add_sums
+from .engine.pair_sums import make_reader, pair_moments
 from .results import Estimate, make_estimate, power_words
 
 # %% ../nbs/inside_stream.ipynb #bc95ee9b
@@ -67,9 +61,8 @@ class Reservoir:
 def scale_sums(sums, power):
     "Return the `PairSums` of rows multiplied by 2**power."
     one, products = 2.0**power, {}
-    for key, known in sums.products.items():
-        scaled = [one**3 * x for x in known]
-        products[key] = Products(*scaled)._replace(KL=one**4 * known.KL)
+    for key, (KL, *others) in sums.products.items():
+        products[key] = Products(one**4 * KL, *(one**3 * x for x in others))
     whole, between = one**2 * sums.whole, one**2 * sums.between
     return PairSums(sums.count, one * sums.total, whole, between, products, sums.n_missing)
 
@@ -89,8 +82,6 @@ def merge_streams(
     if self._grouped != other._grouped or len(self._held.rows) != len(other._held.rows):
         raise ArgumentError("other", "the streams differ in groups or repeats")
     power = other._reader.exponents[0] - self._reader.exponents[0]
-    if power > 0:  # sums are made smaller, so that none can overflow
-        return merge_streams(other, self)
     both = copy.deepcopy(self)
     both._sums = add_sums(self._sums, [scale_sums(x, power) for x in other._sums])
     both._held.merge(other._held)
@@ -116,18 +107,13 @@ def estimate_stream(
         groups=held.groups if self._grouped else None,
         trials=True,
     )
-    options = Options(deviations=stderr, rng=np.random.default_rng(0))
-    if held.n_groups == data.inputs.count:  # all rows are here
-        moments = run_plan(data, words, deviations=stderr, rng=options.rng)
-    else:
+    check_words(data, words)
+    options, of_all_rows = Options(deviations=stderr, rng=np.random.default_rng(0)), None
+    if held.n_groups > data.inputs.count and not self.n_missing:
         data.matrices["phi"].scale_exponent = self._reader.exponents[0]
-        check_words(data, words)
-        known = None
-        if not self.n_missing:
-            found = pair_moments(data, words[:2], self._reader, self._sums, stderr)
-            known = words[:2], drop_lost(found, data, words[:2])
-        total = self.n_rows, held.n_groups
-        moments = add_sampled(data, words, options, known, *total)
+        found = pair_moments(data, words[:2], self._reader, self._sums, stderr)
+        of_all_rows = words[:2], drop_lost(found, data, words[:2])
+    moments = add_sampled(data, words, options, of_all_rows, self.n_rows, held.n_groups)
     settings = dict(method="auto", n_permutations=None, seed=0)
     result = make_estimate(moments, data, list(words), settings, ordered=False)
     T, _, Q = result.shapes["phi"]
@@ -189,15 +175,11 @@ class Stream:
         x = check_trials(rows, name="rows", missing=None)
         self._check_batch(x, groups)
         labels = check_labels(groups, x.shape[1], "groups")
-        reader = self._reader or self._make_reader(x)
-        sums = reader(labels, x)
-        if not all(
-            np.isfinite(x.KL).all() for part in sums for x in part.products.values()
-        ):
-            reason = "rows are larger than those before by more than doubles can hold"
-            raise ArgumentError("rows", f"{reason}; repair or drop them")
+        if self._reader is None:  # sums about zero add whatever the first rows were
+            data = open_data({"phi": x}, center=False, trials=True)
+            self._reader = make_reader(data, power_words(2))
+        sums = self._reader(labels, x)
         self._sums = sums if self._sums is None else add_sums(self._sums, sums)
-        self._reader = reader
         self._held.add(x.copy(), labels)
         self._grouped = groups is not None
         self.n_rows += x.shape[1]
@@ -220,9 +202,3 @@ class Stream:
             )
         if self.n_rows and self._grouped != (groups is not None):
             raise ArgumentError("groups", "pass groups with every batch, or with none")
-
-    def _make_reader(self, x):
-        "Return the reader of pair sums about zero, which is the same for all streams."
-        data = open_data({"phi": x}, center=self.center, trials=True)
-        reader = make_reader(data, power_words(2))
-        return reader._replace(origin=np.zeros(len(reader.origin)))

@@ -196,19 +196,6 @@ def test_order_of_rows_makes_no_note():
     assert not any("Consecutive" in note for note in fed(x, [400]).estimate().notes)
 
 
-def test_batches_of_far_other_sizes():
-    "A far larger batch is refused and changes nothing; streams merge in either order."
-    small = Stream(12).update(1e-200 * PHI[:6])
-    large = Stream(12).update(1e150 * PHI[6:])
-    with pytest.raises(ArgumentError, match="rows are larger .* repair"):
-        small.update(1e150 * PHI[6:])
-    assert small.n_rows == 6
-    one, other = (
-        pair.estimate().values for pair in (small.merge(large), large.merge(small))
-    )
-    np.testing.assert_allclose(one, other, rtol=1e-12)
-
-
 def test_columns_far_from_zero_lose_digits():
     far = PHI + 1e6
     lost = fed(far, [200, 200], sample=64).estimate()
