@@ -24,15 +24,10 @@ class SpectralMoments(BaseEstimator):
         *,
         center: bool = True,  # remove the mean over inputs, without bias
         population: int | str | None = None,  # number of all features, or "all"
-        noise=None,  # law of the noise, independent from entry to entry
-        method: str = "auto",  # "auto", "all_cycles" or "increasing"
-        n_permutations: int | None = None,  # random draws beyond the exact orders
         random_state=0,  # seed of what is drawn
-        n_jobs: int | None = None,  # number of threads, None for all cores
     ):
-        self.n_max, self.center, self.population = n_max, center, population
-        self.noise, self.method, self.n_permutations = noise, method, n_permutations
-        self.random_state, self.n_jobs = random_state, n_jobs
+        self.n_max, self.center = n_max, center
+        self.population, self.random_state = population, random_state
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
@@ -41,22 +36,17 @@ class SpectralMoments(BaseEstimator):
 
     def fit(self, X: ArrayLike, y: None = None, groups: ArrayLike | None = None):
         "Estimate from (inputs, features), NaN where missing; `groups` label the inputs."
-        rows = self.n_max * (2 if self.center else 1)
-        sizes = dict(ensure_min_samples=rows, ensure_min_features=self.n_max)
+        sizes = dict(ensure_min_samples=2 * self.n_max, ensure_min_features=self.n_max)
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan", **sizes)
-        options = {k: v for k, v in self.get_params(deep=False).items() if k != "n_max"}
         self.stream_ = None
-        return self._keep(estimate(X, self.n_max, groups=groups, **options))
+        return self._keep(estimate(X, groups=groups, **self.get_params()))
 
     def partial_fit(self, X: ArrayLike, y: None = None, groups: ArrayLike | None = None):
         "Take in further rows, as a `Stream`, and estimate once there are enough."
         first = getattr(self, "stream_", None) is None
-        options = dict(reset=first, ensure_min_features=self.n_max if first else 1)
-        X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan", **options)
+        X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan", reset=first)
         if first:
-            seed = self.random_state if isinstance(self.random_state, int) else 0
-            options = dict(center=self.center, population=self.population)
-            self.stream_ = Stream(X.shape[1], self.n_max, random_state=seed, **options)
+            self.stream_ = Stream(X.shape[1], **self.get_params())
         self.stream_.update(X, groups=groups)
         enough = self.stream_.n_rows >= 2 * self.n_max
         return self._keep(self.stream_.estimate()) if enough else self
