@@ -269,7 +269,7 @@ def best_pair(
         return pairs[np.argmax(np.nan_to_num(values, nan=-np.inf))]
 
     choices = [largest(half) for half in halves]
-    shared = lambda key: key if key[1] == "inputs" else ("", key[1])  # not of one half
+    shared = lambda key: key if key[1] == "inputs" else ("", key[1])  # the same features
     found = halves[1][choices[0]], halves[0][choices[1]]
     one, other = (rename_replicates(alignment, shared) for alignment in found)
     chosen = " and ".join(dict.fromkeys(" - ".join(pair) for pair in choices))

@@ -169,7 +169,8 @@ def linear(rng, P):
 
 def steep(rng, P):
     "A steep spectrum and a large mean."
-    return *LinearPair(20, math.pi / 2, exponent=1.5, mean=5).sample(P, 12, 40, rng), {}
+    phi, psi = LinearPair(20, math.pi / 2, exponent=1.5).sample(P, 12, 40, rng)
+    return phi + 5, psi + 5, {}
 
 
 def fourier(rng, P):
