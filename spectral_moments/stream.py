@@ -172,7 +172,7 @@ class Stream:
         rows = np.atleast_2d(rows) if getattr(rows, "ndim", 2) == 1 else rows
         if 0 in np.shape(rows)[-2:-1]:
             return self
-        x = check_trials(rows, name="rows", missing=None)
+        x = check_trials(rows, name="rows", missing=None if self.n_rows else True)
         self._check_batch(x, groups)
         labels = check_labels(groups, x.shape[1], "groups")
         if self._reader is None:  # sums about zero add whatever the first rows were
@@ -195,10 +195,6 @@ class Stream:
         if self.n_rows and len(self._held.rows) != T:
             raise ArgumentError(
                 "rows", f"{T} repeats here and {len(self._held.rows)} before; pass as many"
-            )
-        if not self.n_rows and np.isnan(x).all():
-            raise ArgumentError(
-                "rows", "the first rows have only NaN entries; leave them out"
             )
         if self.n_rows and self._grouped != (groups is not None):
             raise ArgumentError("groups", "pass groups with every batch, or with none")

@@ -165,7 +165,7 @@ def test_refusals_leave_the_stream_as_it_was():
             stream.merge(other)
     with pytest.raises(ArgumentError, match="no rows"):
         Stream(12).estimate()
-    with pytest.raises(ArgumentError, match="first rows have only NaN"):
+    with pytest.raises(ArgumentError, match="rows has only NaN entries"):
         Stream(12).update(np.full((3, 12), np.nan))
     with pytest.raises(ArgumentError, match="needs 4 inputs"):
         Stream(12).update(PHI[:3]).estimate()
