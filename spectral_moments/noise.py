@@ -116,7 +116,7 @@ def noise_moments(
     replicates = {}
     for kind, source in signal.replicates.items():
         others = (est.replicates[kind].deviations for est in (noise, both))
-        replicates[kind] = Replicates(_join(source.deviations, *others))
+        replicates[kind] = source._replace(deviations=_join(source.deviations, *others))
     names, values = ("signal", "noise"), _join(signal.values, noise.values, both.values)
     words = [(name,) * n for name in names for n in (1, 2)] + [names]
     methods = [*signal.methods, *noise.methods, both.methods[1]]
