@@ -28,14 +28,6 @@ def power_sums(eigenvalues: ArrayLike, n_max: int) -> np.ndarray:
     orders = np.arange(1, check_count(n_max, "n_max") + 1)
     return (np.asarray(eigenvalues, dtype=float)[:, None] ** orders).sum(axis=0)
 
-
-def _describe(process):
-    "Return the call that made a process, arrays by their shape."
-    given = signature(type(process)).parameters.keys() & vars(process).keys()
-    shown = lambda x: x.shape if isinstance(x, np.ndarray) else x
-    known = (f"{name}={shown(x)}" for name, x in vars(process).items() if name in given)
-    return f"{type(process).__name__}({', '.join(known)})"
-
 # %% ../nbs/inside_processes.ipynb #36s00006
 class Process:
     """Draw measurement matrices of an operator with known moments.
@@ -44,7 +36,11 @@ class Process:
     eigenvalues in decreasing order, or at least so many.
     """
 
-    __repr__ = _describe
+    def __repr__(self):  # the call that made it, arrays by their shape
+        given = signature(type(self)).parameters.keys() & vars(self).keys()
+        shown = lambda x: x.shape if isinstance(x, np.ndarray) else x
+        known = (f"{name}={shown(x)}" for name, x in vars(self).items() if name in given)
+        return f"{type(self).__name__}({', '.join(known)})"
 
     def sample(
         self,
@@ -315,7 +311,7 @@ class LinearPair:
         self.dim, self.angle = check_count(dim, "dim"), check_number(angle, "angle")
         self.exponent = check_number(exponent, "exponent")
 
-    __repr__ = _describe
+    __repr__ = Process.__repr__
 
     def sample(self, P: int, Q1: int, Q2: int, random_state=None) -> tuple:
         "Draw P inputs and the features of both systems: matrices (P, Q1) and (P, Q2)."
