@@ -147,6 +147,12 @@ def test_refused(phi, message):
     assert caught.value.argument == "phi"
 
 
+def test_dask_chunks_of_another_shape_are_refused():
+    wrong = da.from_delayed(dask.delayed(np.ones)((6, 5)), (8, 5), dtype=float)
+    with pytest.raises(ArgumentError, match=r"another shape.*compute_chunk_sizes\(\)"):
+        open_trials(wrong, "phi")
+
+
 def test_tensors_keep_device_and_gradient():
     phi = TENSOR.float().requires_grad_()
     trials = arrays.tensor_trials(phi)

@@ -2,7 +2,9 @@
 
 import json
 import math
+import sys
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -66,6 +68,13 @@ def test_the_second_line_says_what_the_features_stand_for():
     )
     grouped = first(PHI, groups=np.arange(100) // 2)
     assert "mean removed, 50 groups of inputs, features:" in grouped
+
+
+def test_ascii_where_the_terminal_has_no_utf8(monkeypatch):
+    monkeypatch.setattr(sys, "stdout", SimpleNamespace(encoding="ascii"))
+    text = str(EST)
+    monkeypatch.undo()
+    assert "19.9 +- 1.9, 95% CI" in text and text.isascii()
 
 
 def test_json_and_records():

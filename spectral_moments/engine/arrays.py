@@ -257,7 +257,10 @@ def _open_dask(x, name):
         raise _error(name, f"has unknown shape {x.shape}; {remedy}")
     _check_kind(x.shape, x.dtype, name)
 
-    def check_chunk(chunk):
+    def check_chunk(chunk, block_info=None):
+        if chunk.shape != tuple(block_info[None]["chunk-shape"]):
+            remedy = f"call {name}.compute_chunk_sizes() first"
+            raise _error(name, f"has a chunk of another shape than it declares; {remedy}")
         checked = check_trials(chunk, name=name, missing=None) if chunk.size else chunk
         return checked.reshape(chunk.shape)
 
