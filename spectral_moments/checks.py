@@ -3,10 +3,8 @@
 import difflib
 import logging
 import os
-import threading
 import time
-import warnings
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from numbers import Integral
 
 import numpy as np
@@ -69,8 +67,7 @@ def check_numbers(value, name: str) -> np.ndarray:
     with suppress(TypeError, ValueError, OverflowError):
         if not np.iscomplexobj(value):
             return np.array(value, dtype=float)
-    kind = type(value).__name__
-    raise ArgumentError(name, f"{name} must be real numbers, not this {kind}")
+    raise ArgumentError(name, f"{name} must be real numbers, not {value!r}")
 
 
 def check_number(value: float, name: str) -> float:
@@ -107,8 +104,7 @@ def check_random_state(random_state=None) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)  # of a Generator: the same
     except (TypeError, ValueError):
-        known = "None, a whole number from 0 on or a numpy Generator"
-        problem = f"random_state = {random_state!r} must be {known}"
+        problem = f"random_state = {random_state!r} must be a seed >= 0, Generator or None"
         raise ArgumentError("random_state", problem) from None
 
 
@@ -118,21 +114,10 @@ def available_cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def check_index(labels, index, name: str) -> None:
-    "Refuse a pandas Series whose index is that of the data frame in another order."
-    own = getattr(labels, "index", None)  # that of a list is a method
-    both = hasattr(own, "equals") and hasattr(index, "equals")
-    if both and not own.equals(index) and own.isin(index).any():
-        problem = f"""{name} has the index of the data frame in another order, or a part of
-            it; sort it by .loc, or pass {name}.to_numpy() if the order is right"""
-        raise ArgumentError(name, problem)
-
-
 def check_labels(labels, size: int, name: str) -> np.ndarray | None:
     "Return `size` labels as numbers 0, 1, ...; None: each row or column is its own group."
     if labels is None:
         return None
-    masked = labels.mask if isinstance(labels, np.ma.MaskedArray) else False
     try:
         labels = np.asarray(labels)
     except ValueError:  # lists of unequal lengths
@@ -142,12 +127,10 @@ def check_labels(labels, size: int, name: str) -> np.ndarray | None:
         problem = f"{size} labels, one for each {axis}; it has shape {labels.shape}"
         remedy = f"; pass {name}.ravel()" if labels.size == size else ""
         raise ArgumentError(name, f"{name} must hold {problem}{remedy}")
-    unknown = [x is None or type(x).__name__ == "NAType" or x != x for x in labels]
-    missing = masked | np.array(unknown, dtype=bool)
-    if missing.any():
-        count, first = missing.sum(), missing.argmax()
-        problem = f"{name} has {count} missing labels (the first at {first})"
-        raise ArgumentError(name, f"{problem}; give each its own label")
+    missing = [x is None or type(x).__name__ == "NAType" or x != x for x in labels]
+    if any(missing):
+        which = f"{sum(missing)} missing labels (the first at {missing.index(True)})"
+        raise ArgumentError(name, f"{name} has {which}; give each its own label")
     labels = labels.astype(str) if labels.dtype == object else labels
     return np.unique(labels, return_inverse=True)[1]
 
@@ -155,24 +138,13 @@ def check_labels(labels, size: int, name: str) -> np.ndarray | None:
 def check_population(population, measured: int) -> int | None:
     """Return how many features there are in all, of which `measured` are here; None:
     infinitely many; "all": those that are here."""
-    if isinstance(population, tuple) and len(population) == 2 and population[0] is None:
-        problem = "population=(None, R) is now population=R"
-        warnings.warn(problem, DeprecationWarning, stacklevel=2)
-        population = population[1]
     if population is None or (isinstance(population, str) and population == "all"):
         return None if population is None else measured
-    if isinstance(population, str):
-        problem = f'population = {population!r} must be a number, "all" or None'
-    elif isinstance(population, (tuple, list)):
-        problem = """population is one number, that of all features; inputs are always a
-            sample. For these inputs and no others: sm.kong_valiant(phi, n_max,
-            sampled="columns")"""
-    elif check_count(population, "population") >= measured:
-        return int(population)
-    else:
-        problem = f"""population = {population} is less than the {measured} features
-            measured; pass the number in all, "all" if these are all, or None"""
-    raise ArgumentError("population", problem)
+    if not isinstance(population, Integral) or population < measured:
+        problem = f"""population = {population!r} must be the number of all features, at
+            least the {measured} measured; pass "all" if these are all, or None"""
+        raise ArgumentError("population", problem)
+    return int(population)
 
 
 def printable(text: str) -> str:
@@ -181,33 +153,17 @@ def printable(text: str) -> str:
 
 
 class Progress:
-    "How much is done, of how much in total."
+    "Log every few seconds how much is done, and how long the rest will take."
 
-    total, done = 0, 0
+    def __init__(self, seconds: float = np.inf):  # between two lines of the log
+        self.seconds, self.total, self.done = seconds, 0, 0
+        self.started = self.logged = time.monotonic()
 
-    def update(self, number=1):
-        "Count what is done."
-        self.done += number
-
-
-@contextmanager
-def log_progress(seconds: float):  # between two lines -> a context that gives a `Progress`
-    "Log every few seconds what is done and how long the rest will take."
-    progress, started, finished = Progress(), time.monotonic(), threading.Event()
-
-    def log():
-        while not finished.wait(seconds):
-            elapsed, done = time.monotonic() - started, progress.done
-            line = f"running for {elapsed:.0f} s"
-            if done and progress.total:
-                rest = max(progress.total - done, 0) * elapsed / done
-                line += f": {done} of {progress.total} steps, about {rest:.0f} s to go"
+    def update(self, number: int = 1) -> None:
+        "Count steps that are done."
+        self.done, now = self.done + number, time.monotonic()
+        if now > self.logged + self.seconds:
+            self.logged = now
+            rest = (self.total - self.done) * (now - self.started) / self.done
+            line = f"{self.done} of {self.total} steps, about {rest:.0f} s to go"
             logging.getLogger("spectral_moments").warning(line)
-
-    thread = threading.Thread(target=log, daemon=True)
-    thread.start()
-    try:
-        yield progress
-    finally:
-        finished.set()
-        thread.join()

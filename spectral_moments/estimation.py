@@ -9,8 +9,8 @@ __all__ = ['estimate', 'estimate_words']
 import numpy as np
 from numpy.typing import ArrayLike
 
-from .checks import check_count, check_flag, check_order
-from .checks import check_random_state, log_progress
+from .checks import Progress, check_count, check_flag, check_order
+from .checks import check_random_state
 from .engine.data import Data, Recording, open_data
 from .engine.methods import run_plan
 from .results import Estimate, make_estimate
@@ -88,8 +88,8 @@ def estimate_words(
     for (name, count), least in zip(counts.items(), (0, 16, 1)):
         counts[name] = None if count is None else check_count(count, name, least=least)
     words = tuple(map(tuple, words))
-    with log_progress(1.0 if progress else 15.0) as bar:
-        moments = run_plan(data, words, bar=bar, **options, **counts)
+    bar = Progress(1.0 if progress else 15.0)
+    moments = run_plan(data, words, bar=bar, **options, **counts)
     n_permutations = counts["n_permutations"]
     settings = dict(method=method, n_permutations=n_permutations, seed=random_state)
     return make_estimate(moments, data, list(words), settings)

@@ -137,19 +137,13 @@ def test_labels():
     refused(
         "column_groups", "dict by the names a, b", {"a": X, "b": X}, column_groups=[0] * 8
     )
-    frame = pd.DataFrame(X, index=list("abcdefghijkl"))
-    order = pd.Series(range(12), index=list("lkjihgfedcba"))
-    refused("groups", "in another order", {"phi": frame}, groups=order)
 
 
 def test_populations():
     for given, size in ((None, None), (20, 20), ("all", 8), (8, 8)):
         assert open_data({"phi": X}, population=given).axes["features"].population == size
-    with pytest.warns(DeprecationWarning, match="population=R"):
-        assert open_data({"phi": X}, population=(None, 20)).finite == {"features": 20}
-    refused("population", "sampled=.columns", population=(12, None))
-    refused("population", "less than the 8 features", population=7)
-    refused("population", "whole number", population=9.5)
+    for wrong in ((None, 20), (12, None), 7, 9.5):
+        refused("population", "at least the 8 measured", population=wrong)
     refused("population", "one of the two", population=20, column_groups=np.arange(8) // 2)
     both = {"a": X, "b": X[:, :5]}
     assert open_data(both, population="all").finite == {

@@ -107,7 +107,7 @@ REFUSED = [  # phi, n_max, options, argument, part of the message
     (X, 2, dict(n_permutations=-1), "n_permutations", "too small"),
     (X, 2, dict(sample=3), "sample", "at least 16"),
     (X, 2, dict(stderr=1), "stderr", "True or False"),
-    (X, 2, dict(random_state="1"), "random_state", "must be None, a"),
+    (X, 2, dict(random_state="1"), "random_state", "must be a seed >= 0"),
     (X, 2, dict(n_jobs=0), "n_jobs", "too small"),
 ]
 

@@ -182,7 +182,7 @@ def average(
             view = draw_view(data, rows=rows, split=split, **drawn)
             means = step.means(view, words, options.deviations and k < n_deviations)
             views.append(ViewMeans(weight, view.units, means))
-            options.bar.done += 1
+            options.bar.update()
     return combine_views(views, data, step, randomized)
 
 # %% ../../nbs/inside_average.ipynb #42c96939

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..checks import ArgumentError, check_count, check_flag, check_index
+from ..checks import ArgumentError, check_count, check_flag
 from ..checks import check_labels, check_numbers, check_population
 from .arrays import backend, infinite, namespace, open_trials
 from .arrays import BLOCK_BYTES, row_blocks, take_rows, to_numpy
@@ -348,7 +348,6 @@ def _open_matrix(phi, name, trials, space, column_groups=None, population=None, 
     array = open_trials(values, name)
     Q = array.shape[2]
     if column_groups is not None:
-        check_index(column_groups, getattr(phi, "columns", None), "column_groups")
         column_groups = check_labels(column_groups, Q, "column_groups")
         if population is not None:
             reason = "the sizes of the groups that were not measured are not known"
@@ -396,8 +395,5 @@ def open_data(
             problem = "the systems were recorded with different groups; pass groups"
             raise ArgumentError("groups", problem)
     _, P, _ = matrices[name].shape
-    if groups is not None:
-        for phi in given.values():
-            check_index(groups, getattr(phi, "index", None), "groups")
-        groups = check_labels(groups, P, "groups")
+    groups = check_labels(groups, P, "groups")
     return Data(matrices, AxisInfo(P, groups), check_flag(center, "center"))
