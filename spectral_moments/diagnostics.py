@@ -4,14 +4,11 @@
 
 # %% auto #0
 __all__ = ['N_LOOKED', 'N_ENTRIES', 'N_ROWS', 'N_NAMED', 'MIN_CORRELATION', 'MAX_GAIN', 'MANY_REPEATS', 'OFFSET_SHARE',
-           'MEAN_SHARE', 'EMPTY_SHARE', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE', 'LOST', 'REPAIRED',
-           'REPLACED', 'FEW_CYCLES', 'BEYOND', 'FEW_UNITS', 'WRONG_LAW', 'ZERO', 'UNCERTAIN', 'ONE', 'SEVERAL', 'DRAWS',
-           'FEW_SAMPLED', 'MIN_UNCERTAIN', 'MAX_DRAWS', 'ALIKE', 'MIN_SOURCE', 'find_duplicates', 'check_data',
-           'influential_units', 'collect_notes']
+           'MEAN_SHARE', 'EMPTY_SHARE', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE', 'MIN_UNCERTAIN',
+           'MAX_DRAWS', 'ALIKE', 'MIN_SOURCE', 'find_duplicates', 'check_data', 'influential_units', 'collect_notes']
 
 # %% ../nbs/inside_notes.ipynb #48590293
 import itertools
-import math
 
 import numpy as np
 
@@ -52,22 +49,20 @@ def find_duplicates(x: np.ndarray):  # (rows, columns)
 MIN_CORRELATION = 0.1  # of consecutive rows, beyond that of distant ones
 
 
-def _consecutive_alike(near, differ=slice(None)):
-    """Return whether consecutive rows, centred, are more alike than distant ones; `differ`:
-    which pairs of consecutive rows count."""
+def _consecutive_alike(near):
+    "Return whether consecutive rows, centred, are more alike than distant ones."
     x, half = near - near.mean(axis=0), len(near) // 2
-    one = (x[:-1] * x[1:]).sum(axis=1)[differ]
+    one = (x[:-1] * x[1:]).sum(axis=1)
     two = (x[:half] * x[-half:]).sum(axis=1)
     if len(one) < 19:
         return False
-    error = math.hypot(one.std(), two.std()) / math.sqrt(min(half, len(one)))
+    error = np.hypot(one.std(), two.std()) / np.sqrt(half)
     least = MIN_CORRELATION * (x**2).sum(axis=1).mean()
     return one.mean() - two.mean() > max(least, 5 * error)
 
 
 def _alike_note(x, near, numbers, what, option, example):
-    """Note rows, or transposed columns, that are duplicates, or correlated with the next:
-    those `near` each other."""
+    "Note duplicates in `x` (rows, or transposed columns), and correlations in `near`."
     copies = find_duplicates(x) if len(x) >= 2 * N_NAMED else []
     if len(copies):
         which = f"{len(copies)} of {len(x)} {what} are duplicates"
@@ -92,14 +87,12 @@ def _trial_notes(trials):
     if max(P, Q) < T or T > MANY_REPEATS * Q:
         axes = f"{T} repeats of {P} inputs x {Q} features"
         return [f"{axes}: are the axes repeats, inputs, features, in this order?"]
-    notes, known = [], np.isfinite(trials).sum(axis=(1, 2))
-    squares = np.nansum(trials**2, axis=(1, 2))
-    sizes = np.sqrt(np.where(known > 0, squares / np.maximum(known, 1), np.nan))
-    for k, j in itertools.combinations(np.flatnonzero(known), 2):
-        if np.array_equal(trials[k], trials[j], equal_nan=True):
-            notes.append(f"Repeat {j} is a copy of repeat {k}: remove it.")
-            break
-    low, high = np.nanargmin(sizes), np.nanargmax(sizes)
+    observed, notes = np.flatnonzero(np.isfinite(trials).any(axis=(1, 2))), []
+    copies = observed[find_duplicates(trials[observed].reshape(len(observed), -1))]
+    if len(copies):
+        notes = [f"{len(copies)} of {T} repeats are copies ({_name(copies)}): remove them."]
+    sizes = {t: np.sqrt(np.nanmean(trials[t] ** 2)) for t in observed}
+    low, high = min(sizes, key=sizes.get), max(sizes, key=sizes.get)
     if sizes[high] > MAX_GAIN * sizes[low] > 0:
         ratio = f"{sizes[high] / sizes[low]:.2g} times larger than repeat {low}"
         notes.append(f"Repeat {high} is {ratio}: normalise the repeats.")
@@ -130,9 +123,9 @@ def _entry_notes(x, centred, known, matrix, center):
     if not center and share > MEAN_SHARE:
         notes.append(f"The mean response is {share:.0%} of m(1); center=True removes it.")
     entries = np.ldexp(x[known], np.clip(matrix.scale_exponent, -1000, 1000))
-    low, high = entries.min(), entries.max()
-    may_be_counts = matrix.shape[0] == 1 and matrix.noise is None and low == 0 and high > 1
-    if may_be_counts and entries.mean() < MAX_COUNT and (entries % 1 == 0).all():
+    single = matrix.shape[0] == 1 and matrix.noise is None
+    whole = entries.min() == 0 and entries.max() > 1 and (entries % 1 == 0).all()
+    if single and whole and entries.mean() < MAX_COUNT:
         remedy = 'if they are counts, noise="poisson" removes their noise.'
         notes.append(f"Single trial of whole numbers: {remedy}")
     return notes
@@ -143,11 +136,9 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
     (T, P, Q), features = matrix.shape, matrix.features
     columns = np.sort(np.random.default_rng(0).permutation(Q)[:N_LOOKED])
     look = lambda rows: to_numpy(rows) if Q <= N_LOOKED else to_numpy(rows)[:, :, columns]
-    if matrix.backend == "numpy" and T * P * Q <= N_ENTRIES and P <= N_ROWS:
-        numbers, trials = np.arange(P), look(matrix.rows())
-    else:
-        numbers, trials = matrix.preview()
-        trials = look(trials)
+    small = matrix.backend == "numpy" and T * P * Q <= N_ENTRIES and P <= N_ROWS
+    numbers, rows = (np.arange(P), matrix.rows()) if small else matrix.preview()
+    trials = look(rows)
     if np.isnan(trials).all():  # of the rows that were looked at
         return []
     if np.nanmin(trials) == np.nanmax(trials):
@@ -156,15 +147,9 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
     notes = _trial_notes(trials) if T > 1 else []
     notes += _entry_notes(x, centred, known, matrix, center)
     middle = slice(max(P - N_LOOKED, 0) // 2, (P + N_LOOKED) // 2)
-    near = centred[middle] if ordered else None
-    if ordered and len(x) < P:  # read rows that follow each other
-        near = _mean_of_trials(look(matrix.rows(middle)))[1]
+    near = _mean_of_trials(look(matrix.rows(middle)))[1] if ordered else None
     if inputs.groups is None:
-        what = "rows", "groups", "a movie, a time series"
-        notes += _alike_note(x, near, numbers, *what)
-    elif ordered and _consecutive_alike(near, np.diff(inputs.groups[middle]) != 0):
-        remedy = "should groups= number the movies, not their frames?"
-        notes.append(f"Consecutive rows of different groups are correlated: {remedy}")
+        notes += _alike_note(x, near, numbers, "rows", "groups", "a movie, a time series")
     if features.groups is None and features.population != Q:
         near = centred[:N_LOOKED].T if Q <= N_LOOKED else None
         what = "columns", "column_groups", "neighbouring electrodes"
@@ -203,48 +188,45 @@ def _massive_feature(matrix, center):
     return [f"{feature} has {share:.0%} of the variance: check it."]
 
 # %% ../nbs/inside_notes.ipynb #3509a70c
-LOST = "{} lost all digits to entries far larger than the others: "
-REPAIRED = "repair these entries, or subtract the means of columns from a Stream."
-REPLACED = "increasing cycles were used instead."
-FEW_CYCLES = "Too few fully observed cycles for {}; use a smaller n_max, or drop the rows "
-FEW_CYCLES += "and columns with most missing entries."
-BEYOND = "{} beyond the range of doubles: divide phi by a constant."
-FEW_UNITS = "Too few rows or columns for a standard error at {}; "
-WRONG_LAW = "{} below zero by more than two errors: the law of the noise is wrong."
-ZERO = "{} {be} not distinguishable from zero."
-UNCERTAIN = (
-    "{} {be} uncertain (standard error {sizes} of {its} value): do not interpret {it}."
-)
-ONE, SEVERAL = dict(be="is", its="its", it="it"), dict(be="are", its="their", it="them")
-DRAWS = "{}: random draws are a third of the error; raise n_permutations."
-FEW_SAMPLED = "{}: a third of the error comes from sampling rows; raise sample."
+_LOST = "{} lost all digits to entries far larger than the others: "
+_REPAIRED = "repair these entries, or subtract the means of columns from a Stream."
+_REPLACED = "increasing cycles were used instead."
+_FEW_CYCLES = "Too few fully observed cycles for {}; use a smaller n_max, or drop the rows "
+_FEW_CYCLES += "and columns with most missing entries."
+_BEYOND = "{} beyond the range of doubles: divide phi by a constant."
+_FEW_UNITS = "Too few rows or columns for a standard error at {}; "
+_FEW_UNITS += "use a smaller n_max, or measure more."
+_WRONG_LAW = "{} below zero by more than two errors: the law of the noise is wrong."
+_ZERO = "{} {be} not distinguishable from zero."
+_UNCERTAIN = "{} {be} uncertain (standard error {sizes} of {its} value): "
+_UNCERTAIN += "do not interpret {it}."
+_ONE, _SEVERAL = dict(be="is", its="its", it="it"), dict(be="are", its="their", it="them")
+_DRAWS = "{}: random draws are a third of the error; raise n_permutations."
+_FEW_SAMPLED = "{}: a third of the error comes from sampling rows; raise sample."
 MIN_UNCERTAIN = 0.5  # standard error over the moment, of a moment that is named
 MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
 
 
 def _moment_problems(data, estimate, lost):  # text -> which words it is true of
     "List what may be wrong with moments, and of which it is true."
-    scaled, orders = estimate.scaled, estimate.orders
-    m, s, words = scaled.values, scaled.stderr, estimate.words
-    unknown, drawn = np.isnan(m), np.zeros(len(m))
+    scaled, words = estimate.scaled, estimate.words
+    m, s = scaled.values, scaled.stderr
+    unknown, draws = np.isnan(m), scaled.replicates.get("draws")
     judged = ~np.isnan(s) & [len({*word}) == 1 for word in words]  # not an alignment
     zero, wrong = np.isfinite(s) & (m <= 0), (m < -2 * s) & bool(data.noisy)
-    if "draws" in scaled.replicates:
-        drawn = errors.standard_error(scaled.replicates["draws"])
-    drawn = drawn > MAX_DRAWS * s
+    drawn = (0.0 if draws is None else errors.standard_error(draws)) > MAX_DRAWS * s
     blocks = np.array([method == "blocks of rows" for method in estimate.methods])
     return {
-        LOST + REPAIRED: lost & unknown,
-        LOST + REPLACED: lost & ~unknown,
-        FEW_CYCLES: unknown & ~lost,
-        BEYOND: np.isnan(estimate.values) & ~unknown & ~lost,
-        FEW_UNITS + "use a smaller n_max.": judged & np.isinf(s) & (orders > 2),
-        FEW_UNITS + "measure more.": judged & np.isinf(s) & (orders <= 2),
-        UNCERTAIN: judged & np.isfinite(s) & (m > 0) & (s >= MIN_UNCERTAIN * m),
-        WRONG_LAW: judged & zero & wrong,
-        ZERO: judged & zero & ~wrong,
-        DRAWS: judged & drawn & ~blocks,
-        FEW_SAMPLED: judged & drawn & blocks & bool(estimate.settings.get("sampled")),
+        _LOST + _REPAIRED: lost & unknown,
+        _LOST + _REPLACED: lost & ~unknown,
+        _FEW_CYCLES: unknown & ~lost,
+        _BEYOND: np.isnan(estimate.values) & ~unknown & ~lost,
+        _FEW_UNITS: judged & np.isinf(s),
+        _UNCERTAIN: judged & np.isfinite(s) & (m > 0) & (s >= MIN_UNCERTAIN * m),
+        _WRONG_LAW: judged & zero & wrong,
+        _ZERO: judged & zero & ~wrong,
+        _DRAWS: judged & drawn & ~blocks,
+        _FEW_SAMPLED: judged & drawn & blocks & bool(estimate.settings.get("sampled")),
     }
 
 # %% ../nbs/inside_notes.ipynb #70be574d
@@ -257,10 +239,10 @@ def _moment_notes(data, estimate, lost):
             continue
         words = [estimate.words[k] for k in found]
         names = [f"m({len(x)})" if single else f"Trace of {' '.join(x)}" for x in words]
-        if text is UNCERTAIN:
+        if text is _UNCERTAIN:
             share = estimate.scaled.stderr[found] / estimate.scaled.values[found]
             sizes = ", ".join(f"{x:.0%}" for x in share)
-        verbs = SEVERAL if len(found) > 1 else ONE
+        verbs = _SEVERAL if len(found) > 1 else _ONE
         notes.append(text.format(", ".join(names), sizes=sizes, **verbs))
     return notes
 
@@ -272,17 +254,15 @@ def _shared_notes(data):
     "Note systems whose columns of the same number are nearly the same."
     looks, notes = {}, []
     for name, matrix in data.matrices.items():
-        trials = to_numpy(matrix.preview()[1])[:, :, :N_LOOKED]
-        x = _mean_of_trials(trials)[1]
+        x = _mean_of_trials(to_numpy(matrix.preview()[1])[:, :, :N_LOOKED])[1]
         looks[name] = x / np.maximum(np.sqrt((x**2).sum(axis=0)), 1e-300)
     for one, two in itertools.combinations(data.names, 2):
         x, y, features = looks[one], looks[two], data.matrices[one].features
         finite = features.population == features.size
         if finite or x.shape != y.shape or data.spaces[one] == data.spaces[two]:
             continue
-        shifted = np.roll(y, 1, axis=1)
-        same, other = (np.mean((x * z).sum(axis=0) ** 2) for z in (y, shifted))
-        if same - other > ALIKE:
+        same, other = ((x * z).sum(axis=0) ** 2 for z in (y, np.roll(y, 1, axis=1)))
+        if same.mean() - other.mean() > ALIKE:
             alike = f"Columns of {one} and {two} with the same number are alike."
             remedy = "If they are the same features, pass shared_features=True."
             notes.append(f"{alike} {remedy}")
@@ -314,7 +294,6 @@ def collect_notes(
         source = scaled.replicates[kind]
         concern = errors.standard_error(source) > MIN_SOURCE * scaled.stderr
         some = source._replace(deviations=source.deviations[concern & (scaled.orders <= 2)])
-        notes += influential_units(
-            some, kind if axis.groups is None else f"groups of {kind}"
-        )
+        what = kind if axis.groups is None else f"groups of {kind}"
+        notes += influential_units(some, what)
     return notes

@@ -1,5 +1,6 @@
 """The twelve notes: data that deserve each of them, data that do not, and clean data."""
 
+import re
 import warnings
 from types import SimpleNamespace
 
@@ -47,11 +48,8 @@ def test_uncertain_moments():
 
 def test_too_few_rows_for_an_error():
     found = notes(normal((4, 30), 1), 4, center=False)
-    unknown = "Too few rows or columns for a standard error at m(4); use a smaller n_max."
-    assert unknown in found
-    assert "Too few rows or columns for a standard error at m(1); measure more." in notes(
-        normal((5, 1)), 1
-    )
+    unknown = "Too few rows or columns for a standard error at m(4); use a smaller n_max, "
+    assert unknown + "or measure more." in found
     assert not any("Too few rows" in note for note in notes(CLEAN, 3))
 
 
@@ -82,20 +80,10 @@ def test_consecutive_rows(seed):
     assert notes(movies, groups=np.repeat(np.arange(50), 4)) == []
     shuffled = movies[np.random.default_rng(seed).permutation(200)]
     assert ROWS not in notes(shuffled)
-    columns = [note for note in notes(movies.T) if note.startswith("Consecutive columns")]
-    assert (
-        "neighbouring electrodes), give them the same label in column_groups=" in columns[0]
-    )
+    advice = "neighbouring electrodes), give them the same label in column_groups="
+    assert any("Consecutive columns" in x and advice in x for x in notes(movies.T))
     stream = sm.Stream(64).update(movies).estimate()  # rows in any order
     assert ROWS not in stream.notes
-
-
-def test_labels_of_frames_instead_of_movies():
-    movies = np.repeat(CLEAN[:50], 4, axis=0) + 0.5 * normal((200, 64), 0)
-    for frames in (np.arange(200), np.tile(np.arange(4), 50), np.tile(np.arange(40), 5)):
-        found = notes(movies, groups=frames)
-        assert "Consecutive rows of different groups are correlated" in str(found)
-    assert notes(movies, groups=np.arange(200) // 4) == []
 
 
 # --- 3: copies ----------------------------------------------------------------------------
@@ -160,18 +148,16 @@ def test_influential_units():
 
 def test_axes_in_another_order():
     shifted = CLEAN + 20 * np.random.default_rng(0).standard_normal(64)
-    offset = (
-        "Nearly all variance is one common offset per row. Are the rows inputs? Otherwise "
-    )
-    assert offset + "pass phi.T." in notes(shifted.T) and notes(shifted) == []
+    offset = "Nearly all variance is one common offset per row. Are the rows inputs? "
+    assert offset + "Otherwise pass phi.T." in notes(shifted.T) and notes(shifted) == []
     trials = CLEAN[:90, :30] + normal((3, 90, 30))
-    question = (
-        "90 repeats of 30 inputs x 3 features: are the axes repeats, inputs, features"
-    )
-    assert any(
-        x.startswith(question) for x in notes(np.moveaxis(trials, 0, 2), trials=True)
-    )
     assert notes(trials, trials=True) == []
+    for moved, sizes in [
+        (np.moveaxis(trials, 0, 2), "90 repeats of 30 inputs x 3 features"),
+        ((CLEAN + normal((5, 200, 64))).T, "64 repeats of 200 inputs x 5 features"),
+    ]:  # as Matlab stores neurons x inputs x repeats
+        (first, *_) = notes(moved, trials=True)
+        assert first.startswith(f"{sizes}: are the axes repeats, inputs, features")
 
 
 def test_missing_entries():
@@ -183,9 +169,8 @@ def test_missing_entries():
     pairs = np.full((12, 12), np.nan)
     np.fill_diagonal(pairs, 1.0 + np.arange(12))
     found = notes(pairs, 2, center=False)
-    assert found[0].startswith(
-        "Too few fully observed cycles for m(2); use a smaller n_max"
-    )
+    few = "Too few fully observed cycles for m(2); use a smaller n_max, or drop"
+    assert found[0].startswith(few)
 
 
 def test_random_samples_of_rows():
@@ -206,18 +191,11 @@ def test_random_samples_of_rows():
         assert [x.split("raise ")[1].rstrip(".") for x in problems] == remedies
 
 
-def test_repeats_in_the_place_of_features():
-    "Neurons x inputs x repeats, as Matlab stores them: few repeats pass for features."
-    repeats = CLEAN + normal((5, 200, 64))
-    (first, *_) = notes(repeats.transpose(2, 1, 0), trials=True)
-    assert first.startswith("64 repeats of 200 inputs x 5 features: are the axes")
-
-
 def test_repeats():
     trials = CLEAN + normal((3, 200, 64))
     assert notes(trials, trials=True) == []
     copied = trials[[0, 1, 0]]
-    assert notes(copied, trials=True) == ["Repeat 2 is a copy of repeat 0: remove it."]
+    assert notes(copied, trials=True) == ["1 of 3 repeats are copies (2): remove them."]
     gains = trials * np.array([1.0, 1.1, 3.0])[:, None, None]
     (note,) = notes(gains, trials=True)
     assert note == "Repeat 2 is 3 times larger than repeat 0: normalise the repeats."
@@ -228,8 +206,8 @@ def test_repeats():
 
 def test_the_mean_was_kept():
     (note,) = notes(CLEAN + 20, center=False)
-    assert note.startswith("The mean response is 9") and note.endswith(
-        "% of m(1); center=True removes it."
+    assert re.fullmatch(
+        r"The mean response is 9.% of m\(1\); center=True removes it.", note
     )
     assert notes(CLEAN + 20) == notes(CLEAN, center=False) == []
 
@@ -271,15 +249,14 @@ def test_counts_of_a_single_trial():
     hint = "Single trial of whole numbers: if they are counts, "
     hint += 'noise="poisson" removes their noise.'
     assert hint in notes(counts) and hint not in notes(counts, noise="poisson")
-    assert hint not in notes(counts / 3) and hint not in notes(
-        rng.integers(0, 255, (90, 50))
-    )
+    for others in (counts / 3, rng.integers(0, 255, (90, 50))):
+        assert hint not in notes(others)
     twice = rng.poisson(np.exp(0.2 * CLEAN / CLEAN.std()), (2, 200, 64)).astype(float)
     assert hint not in notes(twice, trials=True)
-    wrong = notes(np.round(20 + 0.5 * normal((80, 60))).clip(0), 1, noise="poisson")
-    assert wrong == [
-        "m(1) below zero by more than two errors: the law of the noise is wrong."
-    ]
+    (wrong,) = notes(np.round(20 + 0.5 * normal((80, 60))).clip(0), 1, noise="poisson")
+    assert (
+        wrong == "m(1) below zero by more than two errors: the law of the noise is wrong."
+    )
 
 
 # --- 12: pairs of systems -----------------------------------------------------------------
