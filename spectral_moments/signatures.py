@@ -61,10 +61,8 @@ def parameter_comments(
         return read_parameters(lines[1:])
     if one_line := _ONE.match(lines[0]):
         name, kind, return_kind, comment, return_comment = one_line.groups("")
-        return {
-            name: Parameter(kind, comment),
-            "return": Parameter(return_kind, return_comment),
-        }
+        returned = Parameter(return_kind, return_comment)
+        return {name: Parameter(kind, comment), "return": returned}
     return {"return": Parameter(comment=lines[0].partition("  # ")[2])}
 
 
@@ -73,12 +71,10 @@ def documented(
 ):  # the same
     "Add the comments of the signature to the docstring, for `help()`."
     if inspect.isclass(value):
-        for base in value.__mro__:
-            if base.__module__.startswith("spectral_moments"):
-                for name, member in vars(base).items():
-                    member = getattr(member, "__func__", member)  # of a class method
-                    if inspect.isfunction(member) and not name.startswith("_"):
-                        documented(member)
+        for name, member in inspect.getmembers(value):
+            member = getattr(member, "__func__", member)  # of a class method
+            if inspect.isfunction(member) and not name.startswith("_"):
+                documented(member)
     found, text = parameter_comments(value), inspect.cleandoc(value.__doc__ or "")
     if inspect.isfunction(value):  # types as they are written
         for name, about in found.items():
@@ -87,11 +83,9 @@ def documented(
     elif not found and inspect.isclass(value) and "__init__" in vars(value):
         found = parameter_comments(value.__init__)
     returned = found.pop("return", Parameter()).comment
-    listed = [
-        f"    {name}: {about.comment}" for name, about in found.items() if about.comment
-    ]
+    listed = [f"\n    {name}: {x.comment}" for name, x in found.items() if x.comment]
     if "\nParameters:\n" not in text and "\nReturns: " not in text:
-        text += "\n\nParameters:\n" + "\n".join(listed) if listed else ""
+        text += "\n\nParameters:" + "".join(listed) if listed else ""
         text += f"\n\nReturns: {returned}" if returned else ""
         value.__doc__ = text
     return value
