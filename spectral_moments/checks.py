@@ -118,15 +118,11 @@ def check_labels(labels, size: int, name: str) -> np.ndarray | None:
     "Return `size` labels as numbers 0, 1, ...; None: each row or column is its own group."
     if labels is None:
         return None
-    try:
-        labels = np.asarray(labels)
-    except ValueError:  # lists of unequal lengths
-        labels = np.empty(0)
+    labels = np.asarray(labels)
     if labels.shape != (size,):
         axis = "column (feature)" if name == "column_groups" else "row (input)"
         problem = f"{size} labels, one for each {axis}; it has shape {labels.shape}"
-        remedy = f"; pass {name}.ravel()" if labels.size == size else ""
-        raise ArgumentError(name, f"{name} must hold {problem}{remedy}")
+        raise ArgumentError(name, f"{name} must hold {problem}")
     missing = [x is None or type(x).__name__ == "NAType" or x != x for x in labels]
     if any(missing):
         which = f"{sum(missing)} missing labels (the first at {missing.index(True)})"
@@ -136,8 +132,7 @@ def check_labels(labels, size: int, name: str) -> np.ndarray | None:
 
 
 def check_population(population, measured: int) -> int | None:
-    """Return how many features there are in all, of which `measured` are here; None:
-    infinitely many; "all": those that are here."""
+    "Return how many features there are in all; None: infinitely many; 'all': `measured`."
     if population is None or (isinstance(population, str) and population == "all"):
         return None if population is None else measured
     if not isinstance(population, Integral) or population < measured:

@@ -112,9 +112,3 @@ def test_texts(capsys):
     assert checks.printable("a\x1b]0;b\x07 ± é\n") == "a?]0;b? ± é\n"
     checks.show_error(checks.check_count, 0, "k")
     assert capsys.readouterr().out.startswith("ArgumentError: k = 0 is too small")
-
-
-def test_labels_of_matlab():
-    "Matlab stores a vector of labels as a matrix of one row."
-    error = refusal(checks.check_labels, np.arange(6)[None], 6, "groups")
-    assert str(error).endswith("it has shape (1, 6); pass groups.ravel()")

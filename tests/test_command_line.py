@@ -56,7 +56,6 @@ def reason(capsys, *arguments, code=2):
     return err
 
 
-# --------------------------------------------------------------------------------- flags
 def test_every_option_has_a_flag():
     commands = make_parser()._subparsers._group_actions[0].choices
     for command, function in command_line.COMMANDS.items():
@@ -68,8 +67,8 @@ def test_every_option_has_a_flag():
 
 
 def test_values():
-    texts = ("3", "0.5", "all", "none", "inf", "True", "binomial:40", "binomial:x")
-    values = [3, 0.5, "all", None, None, True, ("binomial", 40), "binomial:x"]
+    texts = ("3", "0.5", "1e-3", "all", "none", "True", "('binomial', 40)", "a b", "'")
+    values = [3, 0.5, 1e-3, "all", None, True, ("binomial", 40), "a b", "'"]
     assert [*map(read_value, texts)] == values
 
 
@@ -94,7 +93,6 @@ def test_flags_are_options(flags, capsys):
     assert found["settings"] == json.loads(json.dumps(expected.to_dict()["settings"]))
 
 
-# ------------------------------------------------------------------------------ commands
 def test_estimate(capsys):
     est = sm.estimate(PHI)
     assert run(capsys, "estimate", "phi.npy") == f"{est}\n"
@@ -107,6 +105,7 @@ def test_estimate(capsys):
         "first.npy rest.npy --shards": est.values,
         "trials.npy --trials": trials,
         "phi.npy again.npy --trials": trials,
+        "phi.npy --transpose": sm.estimate(PHI.T).values,
     }.items():
         found = answer(capsys, "estimate", *call.split())
         assert found["values"] == pytest.approx(expected, rel=1e-12)
@@ -162,12 +161,11 @@ def test_output(capsys):
 
 
 def test_report(capsys):
-    call = ("report", "phi.npy", "other.npy", "--paired", "inputs", "--seconds", 0)
+    call = ("report", "phi.npy", "other.npy", "--paired", "inputs")
     assert run(capsys, *call, "--n-max", 2) == "report.html\n"
     assert "other" in Path("report.html").read_text(encoding="utf-8")
 
 
-# ------------------------------------------------------------------------------ refusals
 REFUSED = {  # call: what is printed
     "no.npy": "no.npy",
     "phi.xls": "phi.xls",
@@ -176,13 +174,14 @@ REFUSED = {  # call: what is printed
     "trials.npy": "(repeats, inputs, features), pass --trials (trials=True)",
     "phi.npy other.npy": "pass --shards if they are parts of the inputs",
     "phi.npy --n-max 30": "--n-max: n_max = 30 needs 30 rows and columns; phi is 20 x 25",
-    "phi.npy --population 5": "--population: population = 5 is less than the 25",
+    "phi.npy --population 5": "--population: population = 5 must be the number of all",
     "phi.npy --method best": "--method: ",
     "phi.npy --groups five.txt": "--groups: groups must hold 20 labels",
     "phi.npy --groups none.txt": "none.txt",
     "phi.npy --jobs 0": "--n-jobs: n_jobs = 0 is too small",
     "phi.npy --seed -1": "--random-state: random_state = -1",
-    "phi.npy -o no/where.json": "no/where.json: there is no such folder",
+    "phi.npy -o no/where.json": "no/where.json",
+    "phi.npy --transpose --n-max 21": "phi is 25 x 20",
 }
 
 
@@ -223,7 +222,6 @@ def test_parser(capsys):
             main(arguments)
 
 
-# ---------------------------------------------------------------------- a whole process
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="needs Linux")
 def test_streams_that_are_closed_or_full():
     command = f"{sys.executable} -m spectral_moments estimate phi.npy"

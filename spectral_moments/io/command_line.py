@@ -1,6 +1,7 @@
 """`spectral-moments estimate data.npy`: the options are those of the library's functions."""
 
 import argparse
+import ast
 import json
 import math
 import os
@@ -26,19 +27,13 @@ READING = ("key", "header", "index")  # options of `load`
 LABELS = ("groups", "column_groups")  # read from files
 PYTHON_ONLY = ("phi", "given", "systems", "estimates", "path", "stderr", "among", "options")
 SHORT = {"random_state": "--seed", "n_jobs": "--jobs", "n_permutations": "--permutations"}
-WORDS = {"none": None, "inf": None, "true": True, "false": False}
+OWN = ("command", "files", "output", "json", "transpose", "shards", "dimension", *READING)
 
 
 def read_value(text):
-    "Return a number, a word of Python, ('binomial', N) of 'binomial:N', or the text."
-    name, _, count = text.partition(":")
-    if name == "binomial" and count.isdecimal():
-        return name, int(count)
-    if text.lower() in WORDS:
-        return WORDS[text.lower()]
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(text)
+    "Return a number, a tuple or a word of Python, such as None, or the text."
+    with suppress(ValueError, SyntaxError):
+        return ast.literal_eval(text.capitalize())
     return text
 
 
@@ -48,24 +43,17 @@ def add_options(parser, function, without=()):
     for name in signature(function).parameters:
         if name in PYTHON_ONLY or name in without:
             continue
-        parameter = parameters.get(name, Parameter())
-        about = dict(dest=name, help=parameter.comment.replace("%", "%%"), default=None)
-        if parameter.kind.split(" ")[0] == "bool" and "str" not in parameter.kind:
-            about["action"] = argparse.BooleanOptionalAction
-        elif name in LABELS:
+        kind, comment = parameters.get(name, Parameter())
+        about = dict(dest=name, help=comment.replace("%", "%%"), default=None)
+        if name in LABELS:
             about |= dict(action="append", metavar="FILE")
-            about["help"] += (
-                "; from a text file with a label in each line, .npy, or FILE:KEY"
-            )
-        elif parameter.kind.split(" ")[0] == "str":
-            about |= dict(metavar="TEXT")
+            about["help"] += "; a text file with a label in each line, .npy, or FILE:KEY"
+        elif kind.startswith("bool") and "str" not in kind:
+            about["action"] = argparse.BooleanOptionalAction
         else:
-            about |= dict(
-                type=int if parameter.kind == "int" else read_value, metavar="VALUE"
-            )
-        flags = ["--" + name.replace("_", "-")]
-        if name in SHORT:
-            flags.append(SHORT[name])
+            text_or_number = str if kind.startswith("str") else read_value
+            about |= dict(type=int if kind == "int" else text_or_number, metavar="VALUE")
+        flags = ["--" + name.replace("_", "-"), *SHORT.get(name, "").split()]
         parser.add_argument(*flags, **about)
 
 
@@ -84,18 +72,20 @@ def make_parser() -> argparse.ArgumentParser:
         one.add_argument("files", nargs="+", metavar="FILE", help=about)
         add_options(one, sm.load)
         add_options(one, function)
-        if name != "estimate":
-            own = {*signature(function).parameters}
-            own |= {"n_max"} if name == "align" else set()  # its words have two letters
-            add_options(one, sm.estimate, without=own)
         about = "file to write: the page, .json or text"
         one.add_argument("-o", "--output", metavar="FILE", default="", help=about)
         one.add_argument("--json", action="store_true", help="print JSON, not text")
-    about = "the files are parts of the inputs of one matrix"
-    estimate = commands.choices["estimate"]
-    estimate.add_argument("--shards", action="store_true", help=about)
-    about = f"print the dimension only; exit code {NO_ANSWER} if its interval has no end"
-    estimate.add_argument("--dimension", action="store_true", help=about)
+        orientation = one.add_mutually_exclusive_group()
+        about = "rows of the files are features, columns are inputs"
+        orientation.add_argument("--transpose", action="store_true", help=about)
+        if name != "estimate":
+            align_only = ["n_max"] if name == "align" else []  # its words have two letters
+            add_options(one, sm.estimate, [*signature(function).parameters, *align_only])
+            continue
+        about = "the files are parts of the inputs of one matrix"
+        orientation.add_argument("--shards", action="store_true", help=about)
+        about = f"print the dimension; exit code {NO_ANSWER} if its interval has no end"
+        one.add_argument("--dimension", action="store_true", help=about)
     return parser
 
 
@@ -112,8 +102,7 @@ def read_labels(path):
 
 def library_options(args, names):
     "Return the options of the library that were given, labels read from their files."
-    own = ("command", "files", "output", "json", "shards", "dimension", *READING)
-    given = {k: x for k, x in vars(args).items() if k not in own and x is not None}
+    given = {k: x for k, x in vars(args).items() if k not in OWN and x is not None}
     for name in {*LABELS} & {*given}:
         labels = [read_labels(path) for path in given[name]]
         given[name] = labels[0] if len(labels) == 1 else dict(zip(names, labels))
@@ -127,9 +116,11 @@ def run(args):
         names = [f"{name} ({number})" for number, name in enumerate(names, 1)]
     options = library_options(args, names)
     reading = {name: getattr(args, name) for name in READING}
-    if args.command == "estimate" and args.shards:
+    if getattr(args, "shards", False):
         return sm.estimate(sm.load(args.files, **reading), **options)
     matrices = {name: sm.load(path, **reading) for name, path in zip(names, args.files)}
+    if args.transpose:
+        matrices = {name: np.swapaxes(x[...], -2, -1) for name, x in matrices.items()}
     if args.command == "report":
         return sm.report(matrices, args.output or "report.html", **options)
     if args.command != "estimate":
@@ -143,13 +134,10 @@ def run(args):
 
 def answer(args):
     "Return what is printed, and the exit code, after writing the output file."
-    path = Path(args.output)
-    if not path.parent.is_dir():
-        raise ValueError(f"{path}: there is no such folder")
-    result, code = run(args), 0
+    result, path, code = run(args), Path(args.output), 0
     if args.command == "report":
         return str(result), code
-    if args.command == "estimate" and args.dimension:
+    if getattr(args, "dimension", False):
         result = result.dimension()
         code = 0 if math.isfinite(result.interval()[1]) else NO_ANSWER
     in_json = args.json or path.suffix.lower() == ".json"

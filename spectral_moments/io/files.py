@@ -5,22 +5,19 @@ import math
 import os
 import re
 from collections.abc import Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 
 import numpy as np
 
-from ..checks import ArgumentError, check_count, printable
+from ..checks import ArgumentError, printable
 from ..engine.arrays import MAX_LOADED_BYTES, Rows, open_rows
 
 TABLES = {".csv": ",", ".tsv": "\t", ".parquet": None}  # ending: separator
 OTHERS = {  # endings that are not read here: the line to write
-    ".arrow": "pyarrow.feather.read_table(path)",
     ".feather": "pyarrow.feather.read_table(path)",
     ".h5ad": "anndata.read_h5ad(path).to_df()",
     ".nc": "xarray.open_dataarray(path)",
     ".pt": "torch.load(path, weights_only=True)",
-    ".pth": "torch.load(path, weights_only=True)",
     ".safetensors": "safetensors.torch.load_file(path)[name]",
     ".xlsx": "pandas.read_excel(path)",
 }
@@ -39,16 +36,13 @@ def load(
     >>> phi = sm.load("session.mat", "rates")  # doctest: +SKIP
     >>> phi, movie = sm.load("a.csv", index="movie"), sm.load("a.csv", "movie")  # doctest: +SKIP
     """
-    if not isinstance(key, (str, int, type(None))):
-        raise ArgumentError("key", "key must be the name of an array or of a column")
-    if not isinstance(header, (bool, type(None))):
-        raise ArgumentError("header", "header must be True, False or None")
     if isinstance(path, (list, tuple)):
         return _join([load(part, key, header=header, index=index) for part in path])
     with _naming(path):
-        if _ending(path) in TABLES:
+        ending = _ending(path, header, index)
+        if ending in TABLES:
             return np.concatenate(list(_table_batches(path, 2**14, key, header, index)))
-        array = _open(path, key, header, index)
+        array = _pick(READERS[ending](path), key)
         large = len(array.shape) in (2, 3) and 8 * math.prod(array.shape) > MAX_LOADED_BYTES
         return array if large else np.array(array[...])
 
@@ -62,69 +56,53 @@ def row_batches(
     index: bool | str | Sequence | None = None,  # as for `load`
 ) -> Iterator[np.ndarray]:  # arrays (rows, Q) or (T, rows, Q)
     "Read the rows of a file, one batch at a time, in the memory of one batch."
-    rows = check_count(rows, "rows")
     for part in path if isinstance(path, (list, tuple)) else [path]:
         with _naming(part):
-            if _ending(part) in TABLES:
+            ending = _ending(part, header, index)
+            if ending in TABLES:
                 yield from _table_batches(part, rows, key, header, index)
                 continue
-            array = _open(part, key, header, index)
+            array = _pick(READERS[ending](part), key)
             source = open_rows(array)
             for start in range(0, source.shape[1], rows):
                 block = source[start : start + rows]
                 yield block if len(array.shape) == 3 else block[0]
 
 
-def _open(path, key, header, index):
-    "Return an array of a file that is no table, not loaded if that is possible."
-    if header is not None or index is not None:
-        raise ArgumentError("index", "is no table; leave out header= and index=")
-    arrays = READERS[_ending(path)](path)
-    if "" in arrays and key is not None:
-        raise ArgumentError("key", "holds one array without a name; leave out key=")
-    return _pick(arrays, key)
-
-
 def _join(parts):
     "Make one matrix of several, one below the other; large ones are not loaded."
-    shapes = {tuple(x.shape) for x in parts}
-    columns = {(*shape[:-2], shape[-1]) for shape in shapes if len(shape) in (2, 3)}
-    if len(columns) != 1 or any(len(shape) not in (2, 3) for shape in shapes):
-        message = f"shapes {sorted(shapes)[:5]}; all must have the same columns"
-        raise ArgumentError("path", message)
-    sources, ndim = [open_rows(x) for x in parts], len(parts[0].shape)
+    shapes = [tuple(x.shape) for x in parts]
+    if len({(len(shape), *shape[:-2], shape[-1]) for shape in shapes}) != 1:
+        raise ArgumentError("path", f"shapes {shapes[:5]}; all must have the same columns")
+    if 8 * sum(map(math.prod, shapes)) <= MAX_LOADED_BYTES:
+        return np.concatenate([x[...] for x in parts], axis=-2)
+    sources = [open_rows(x) for x in parts]
     edges = np.cumsum([0, *(x.shape[1] for x in sources)]).tolist()
-    dtype = np.result_type(*(x.dtype for x in sources))
-    n_trials, _, width = sources[0].shape
 
     def read(rows):
-        blocks = [np.empty((n_trials, 0, width), dtype)]
+        blocks = []
         for source, first, stop in zip(sources, edges, edges[1:]):
             low, high = max(rows.start, first), min(rows.stop, stop)
             if low < high:
                 blocks.append(source[low - first : high - first])
-        block = np.concatenate(blocks, axis=1)
-        return block if ndim == 3 else block[0]
+        return np.concatenate(blocks, axis=1).reshape(*trials, -1, width)
 
-    shape = (n_trials, edges[-1], width)[-ndim:]
-    joined = Rows(shape, dtype, read, max(x.chunk for x in sources))
-    return joined if 8 * math.prod(shape) > MAX_LOADED_BYTES else joined[...]
+    *trials, _, width = shapes[0]
+    dtype = np.result_type(*(x.dtype for x in sources))
+    return Rows((*trials, edges[-1], width), dtype, read, max(x.chunk for x in sources))
 
 
-def _ending(path):
+def _ending(path, *table_options):
     "Return the ending of a name, or refuse what cannot be read."
-    if not isinstance(path, (str, os.PathLike)):
-        raise ArgumentError("path", "path must be the name of a file, or a list of names")
     ending = Path(path).suffix.lower()
     if ending in OTHERS:
         raise ArgumentError("path", f"not read here; pass phi = {OTHERS[ending]}")
     if ending not in TABLES and ending not in READERS:
-        known = " ".join([*READERS, *TABLES])
-        raise ArgumentError("path", f"unknown ending; use one of {known}")
+        raise ArgumentError("path", f"unknown ending; use {' '.join([*READERS, *TABLES])}")
     if not Path(path).exists():
         raise FileNotFoundError("no such file")
-    if not Path(path).is_file() and ending != ".zarr":
-        raise ArgumentError("path", "is not a regular file")
+    if ending not in TABLES and any(option is not None for option in table_options):
+        raise ArgumentError("index", "is no table; leave out header= and index=")
     return ending
 
 
@@ -136,29 +114,22 @@ def _naming(path):
         yield
     except ArgumentError as error:
         raise ArgumentError(error.argument, f"{name}: {printable(str(error))}") from None
-    except (ImportError, FileNotFoundError, MemoryError) as error:
+    except ImportError as error:
+        remedy = "pip install 'spectral_moments[files]'"
+        raise ImportError(f"{name}: {error}; {remedy}") from None
+    except (FileNotFoundError, MemoryError) as error:
         raise type(error)(f"{name}: {error}") from None
     except Exception as error:
         reason = " ".join(printable(str(error)).split()) or type(error).__name__
         raise ValueError(f"{name}: cannot be read ({reason})") from None
 
 
-def _needed(module):
-    "Import a library that reads one kind of file."
-    try:
-        return import_module(module)
-    except ImportError:
-        package = module.partition(".")[0]
-        raise ImportError(f"needs {package}: pip install {package}") from None
-
-
 def _pick(arrays, key):
     "Return the array of that name, or the only one, or the only one that is a matrix."
-    names = list(arrays)
-    if key is None and len(names) > 1:
-        names = [name for name in names if len(arrays[name].shape) in (2, 3)]
-    if key is None and len(names) == 1:
-        key = names[0]
+    if key is None:
+        matrices = [name for name in arrays if len(arrays[name].shape) in (2, 3)]
+        names = matrices or list(arrays)
+        key = names[0] if len(names) == 1 else None
     if key in list(arrays):
         return arrays[key]
     problem = "pass key= with one of" if key is None else f"has no {key!r}, only"
@@ -167,27 +138,21 @@ def _pick(arrays, key):
 
 def _table_batches(path, rows, key, header, index):
     "Yield batches of rows of a table, or of one of its columns."
-    empty = True
-    for frame in _frames(path, rows, header):
+    for number, frame in enumerate(_frames(path, rows, header)):
         if key is not None:
-            column = _pick(frame, key)
-            numbers_inside = isinstance(column.iloc[0], (list, np.ndarray))
-            yield np.stack(column.tolist()) if numbers_inside else column.to_numpy()
-        else:
-            if empty and index is None:
-                _refuse_index(frame)
-            left_out = index if isinstance(index, (list, tuple)) else [index]
-            if index is None or isinstance(index, bool):
-                left_out = frame.columns[:1] if index else []
-            frame = frame.drop(columns=[_pick(frame, name).name for name in left_out])
-            odd = [name for name in frame if frame[name].dtype.kind not in "buif"]
-            if odd:
-                remedy = f"leave it out by index={odd!r}, or read it alone by key="
-                raise ArgumentError("index", f"column {odd[0]!r} is not numbers; {remedy}")
-            yield frame.to_numpy(float, na_value=np.nan)
-        empty = False
-    if empty:
-        raise ValueError("it has no rows")
+            yield _pick(frame, key).to_numpy()
+            continue
+        if number == 0 and index is None:
+            _refuse_index(frame)
+        left_out = index if isinstance(index, (list, tuple)) else [index]
+        if index is None or isinstance(index, bool):
+            left_out = frame.columns[:1] if index else []
+        frame = frame.drop(columns=[_pick(frame, name).name for name in left_out])
+        odd = [name for name in frame if frame[name].dtype.kind not in "buif"]
+        if odd:
+            remedy = f"leave it out by index={odd!r}, or read it alone by key="
+            raise ArgumentError("index", f"column {odd[0]!r} is not numbers; {remedy}")
+        yield frame.to_numpy(float, na_value=np.nan)
 
 
 def _refuse_index(frame):
@@ -202,17 +167,21 @@ def _refuse_index(frame):
 
 def _frames(path, rows, header):
     "Yield data frames of some rows of a table."
-    pandas, separator = _needed("pandas"), TABLES[_ending(path)]
+    separator = TABLES[_ending(path)]
     if separator is None:
-        for batch in _needed("pyarrow.parquet").ParquetFile(path).iter_batches(rows):
+        from pyarrow.parquet import ParquetFile
+
+        for batch in ParquetFile(path).iter_batches(rows):
             yield batch.to_pandas()
         return
+    import pandas
+
     options = dict(sep=separator, skipinitialspace=True, encoding="utf-8-sig")
     if header is None:
         first = pandas.read_csv(path, header=None, nrows=1, dtype=str, **options)
         header = _is_header(first.iloc[0].fillna("").tolist())
-    header = 0 if header else None
-    with pandas.read_csv(path, header=header, chunksize=rows, **options) as frames:
+    options |= dict(header=0 if header else None, chunksize=rows)
+    with pandas.read_csv(path, **options) as frames:
         yield from frames
 
 
@@ -220,8 +189,7 @@ def _is_header(fields):
     "Return whether the first line of a table are names; refuse 0, 1, 2, ..."
     counting = [str(k) for k in range(len(fields))]
     if fields == counting and len(fields) > 1:
-        remedy = "pass header=True or header=False"
-        raise ArgumentError("header", f"is the first line 0, 1, ... a header? {remedy}")
+        raise ArgumentError("header", "is line 1 a header? pass header=True or False")
     numbers = [re.fullmatch(r"[-+.\d]+(e[-+]?\d+)?|[-+]?inf", x.lower()) for x in fields]
     after_index = not numbers[0] and fields[1:] == counting[:-1]
     return after_index or (any(fields) and not any(numbers))
@@ -230,43 +198,41 @@ def _is_header(fields):
 def _numpy(path):
     "Return the array of a .npy file, mapped, or the arrays of a .npz archive."
     if _ending(path) == ".npy":
-        return {"": np.load(path, mmap_mode="r", allow_pickle=False)}
+        return {"array": np.load(path, mmap_mode="r", allow_pickle=False)}
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
         return dict(archive)
 
 
 def _mat(path):
     "Return the arrays of a Matlab file; version 7.3 is HDF5 with the axes reversed."
-    from scipy.io import loadmat, whosmat
+    from scipy.io import loadmat
+    from scipy.sparse import issparse
 
-    with open(path, "rb") as file:
-        file.seek(512)
-        if file.read(4) == b"\x89HDF":
-            return {name: _reversed(x) for name, x in _h5(path).items()}
-    others = ("char", "cell", "struct", "object", "function", "opaque", "unknown")
-    names = [name for name, _, kind in whosmat(path) if kind not in others]
-    arrays = loadmat(path, variable_names=names)
-    dense = lambda x: x.toarray() if hasattr(x, "toarray") else x
-    return {name: dense(arrays[name]) for name in names}
+    try:
+        arrays = loadmat(path)
+    except NotImplementedError:  # version 7.3
+        return {name: _reversed(x) for name, x in _h5(path).items() if x.ndim > 1}
+    kinds = {name: getattr(x, "dtype", np.dtype(str)).kind for name, x in arrays.items()}
+    numbers = {name: x for name, x in arrays.items() if kinds[name] in "buifc"}
+    return {name: x.toarray() if issparse(x) else x for name, x in numbers.items()}
 
 
 def _reversed(data):
     "Reverse the axes of a data set that Matlab wrote."
-    if data.ndim < 2:
-        return data
     chunk = (data.chunks or data.shape)[1]
     return Rows(data.shape[::-1], data.dtype, lambda rows: data[:, rows].T, chunk)
 
 
 def _h5(path):
-    "Return the data sets of an HDF5 file; those whose numbers are elsewhere are left out."
-    h5py, found = _needed("h5py"), {}
+    "Return the data sets of an HDF5 file."
+    import h5py
+
+    found = {}
 
     def visit(name, item):
-        if isinstance(item, h5py.Dataset) and item.ndim and not name.startswith("#"):
-            text = item.attrs.get("MATLAB_class") == b"char"
-            if not (text or item.is_virtual or item.external):
-                found[name] = item
+        text = item.attrs.get("MATLAB_class") == b"char"
+        if isinstance(item, h5py.Dataset) and item.ndim and not (text or name[0] == "#"):
+            found[name] = item
 
     h5py.File(path, "r").visititems(visit)
     return found
@@ -274,8 +240,10 @@ def _h5(path):
 
 def _zarr(path):
     "Return a Zarr array, or the arrays of a group."
-    found = _needed("zarr").open(path, mode="r")
-    return {"": found} if hasattr(found, "shape") else dict(found.arrays())
+    import zarr
+
+    found = zarr.open(path, mode="r")
+    return {"array": found} if hasattr(found, "shape") else dict(found.arrays())
 
 
 READERS = {".npy": _numpy, ".npz": _numpy, ".mat": _mat, ".h5": _h5, ".hdf5": _h5}
