@@ -401,6 +401,7 @@ def one_dimension(process, shape, seed, index):
 def measure_dimension(run):
     "How often the interval holds the truth, where there is one; where it misses."
     warnings.simplefilter("ignore", EstimateWarning)
+    warnings.simplefilter("ignore", RuntimeWarning)  # of two draws none may be determined
     cases = {}
     for name in run.settings["processes"]:
         first, second = LATENT[name].moments(2)
