@@ -128,6 +128,8 @@ class Estimate(ResultTable):
         **fields,  # of the `Quantity`: name, remark, limits, ...
     ) -> Quantity:
         "Compute a function of moments with its error: est.derive(lambda m: m[1] / m[0])."
+        if not callable(f):
+            raise ArgumentError("f", "f must be a function, as lambda m: m[1] / m[0]")
         if str(scale) not in SCALES:
             problem = f"scale = {scale!r} is not one of {', '.join(SCALES)}"
             raise ArgumentError("scale", problem)

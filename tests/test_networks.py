@@ -284,6 +284,7 @@ def test_refusals(model):
         refused("layers", "its shape changes", growing, x[:4])
     refused("layers", "no layer 'frist'; the layers are first, ", watch, model, "frist")
     refused("layers", "no layer 3; the layers are", watch, model, 3)
+    refused("layers", "no layer {}; the layers are", record, model, {}, torch.ones(4, 5))
     refused("model", "torch.nn.Module", watch, [model], "act")
     refused("groups", "a function", watched, model, x, "act", groups=[1] * 8)
     refused("phi", "a tensor", sm.inverse_dimension, x.numpy())

@@ -250,7 +250,9 @@ def test_given_moments():
         from_moments([1.0, 0.2], ["a", "b"])
     for n in EST.orders:  # numpy's own numbers
         assert EST[n].name == f"m({n})"
-    with pytest.raises(ValueError, match=r"sm.estimate\(phi, 4\) if it is a matrix"):
+    with pytest.raises(
+        ValueError, match=r"est must be moments .* use sm.estimate\(phi, 4\)"
+    ):
         sm.power_law(PHI)
     assert power_words(2) == [("phi",), ("phi", "phi")]
 
@@ -260,6 +262,10 @@ def test_refused():
         EST.interval(95)
     with pytest.raises(ValueError, match="scale = 'cube' is not one of identity"):
         EST.derive(lambda m: m[0], "cube")
+    with pytest.raises(ValueError, match="f must be a function"):
+        EST.derive("m[1] / m[0]")
+    with pytest.raises(ValueError, match="moments must be real numbers"):
+        sm.eigenvalue_bounds("est", 3)
 
 
 # --- forecasts ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..checks import ArgumentError, check_count, check_level
+from ..checks import ArgumentError, check_count, check_level, check_numbers
 from ..results import Estimate, from_moments
 
 # %% ../../nbs/inside_bounds.ipynb #boin00006
@@ -30,7 +30,9 @@ def known_orders(est: Estimate) -> int:
 
 def joint_intervals(moments, level) -> tuple[np.ndarray, np.ndarray]:
     "Return low and high (k,) that cover all moments at once at `level` (Bonferroni)."
-    est = moments if isinstance(moments, Estimate) else from_moments(moments)
+    est = moments
+    if not isinstance(moments, Estimate):
+        est = from_moments(check_numbers(moments, "moments"))
     k, level = known_orders(est), check_level(level)
     if not est.replicates:
         return est.values[:k], est.values[:k]

@@ -34,9 +34,8 @@ def nearest_point(point, generators, root) -> np.ndarray:
 # %% ../../nbs/inside_feasible.ipynb #fein00008
 def moments_and_covariance(est: Estimate) -> tuple[np.ndarray, np.ndarray]:
     "Return values (k,) and covariance (k, k) of the leading orders with known errors."
-    est = est if isinstance(est, Estimate) else from_moments(est)
-    if not est.replicates:
-        problem = "the moments have no standard errors; use sm.estimate(phi) with "
+    if not isinstance(est, Estimate) or not est.replicates:
+        problem = "est must be moments with standard errors; use sm.estimate(phi, 4) with "
         problem += "stderr=True, or sm.from_moments(values, stderr)"
         raise ArgumentError("est", problem)
     k = known_orders(est)
