@@ -489,8 +489,9 @@
       });
       said.replaceChildren();
       const names = rows.map((_, l) => `i${below(l + 1)} → α${below(l + 1)} → `).join("") + "i₁";
-      const stops = rows.map((i, l) => `${i + 1} → ${columns[l] + 1} → `).join("") + (rows[0] + 1);
-      add(said, "p", { class: "ct-route" }, `${names}:  ${stops}`);
+      const listed = (list) => list.map((k) => k + 1).join(", ");
+      const places = `rows ${listed(rows)}; columns ${listed(columns)}`;
+      add(said, "p", { class: "ct-route" }, `${names}:  ${places}`);
       const factors = passed.map(([i, a]) => show(phi[i][a], 1)).join(" · ");
       add(said, "p", { class: "ct-product" }, `product ${factors} = ${show(value, 4)}`);
       const verdict = add(said, "p", { class: repeats() ? "ct-verdict ct-bad" : "ct-verdict" });
