@@ -114,10 +114,16 @@ def available_cores() -> int:
     return len(affinity(0)) if affinity else os.cpu_count() or 1
 
 
-def check_labels(labels, size: int, name: str) -> np.ndarray | None:
-    "Return `size` labels as numbers 0, 1, ...; None: each row or column is its own group."
+def check_labels(labels, size: int, name: str, index=None) -> np.ndarray | None:
+    """Return `size` labels as numbers 0, 1, ...; None: each row or column is its own group.
+    If they are a Series, its index must not be that of the data frame in another order."""
     if labels is None:
         return None
+    own = getattr(labels, "index", None)  # that of a list is a method
+    both = hasattr(own, "equals") and hasattr(index, "equals")
+    if both and not own.equals(index) and own.isin(index).any():
+        problem = "has the index of the data frame in another order, or a part of it"
+        raise ArgumentError(name, f"{name} {problem}; pass {name}.loc[phi.index]")
     labels = np.asarray(labels)
     if labels.shape != (size,):
         axis = "column (feature)" if name == "column_groups" else "row (input)"

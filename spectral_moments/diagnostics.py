@@ -4,8 +4,9 @@
 
 # %% auto #0
 __all__ = ['N_LOOKED', 'N_ENTRIES', 'N_ROWS', 'N_NAMED', 'MIN_CORRELATION', 'MAX_GAIN', 'MANY_REPEATS', 'OFFSET_SHARE',
-           'MEAN_SHARE', 'EMPTY_SHARE', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE', 'MIN_UNCERTAIN',
-           'MAX_DRAWS', 'ALIKE', 'MIN_SOURCE', 'find_duplicates', 'check_data', 'influential_units', 'collect_notes']
+           'MEAN_SHARE', 'EMPTY_SHARE', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE', 'MAX_SPREAD',
+           'MIN_STRENGTH_ERROR', 'MIN_UNCERTAIN', 'MAX_DRAWS', 'ALIKE', 'MIN_SOURCE', 'find_duplicates', 'check_data',
+           'influential_units', 'uneven_inputs', 'collect_notes']
 
 # %% ../nbs/inside_notes.ipynb #48590293
 import itertools
@@ -49,14 +50,15 @@ def find_duplicates(x: np.ndarray):  # (rows, columns)
 MIN_CORRELATION = 0.1  # of consecutive rows, beyond that of distant ones
 
 
-def _consecutive_alike(near):
-    "Return whether consecutive rows, centred, are more alike than distant ones."
+def _consecutive_alike(near, differ=slice(None)):
+    """Return whether consecutive rows, centred, are more alike than distant ones; `differ`:
+    which pairs of consecutive rows count."""
     x, half = near - near.mean(axis=0), len(near) // 2
-    one = (x[:-1] * x[1:]).sum(axis=1)
+    one = (x[:-1] * x[1:]).sum(axis=1)[differ]
     two = (x[:half] * x[-half:]).sum(axis=1)
     if len(one) < 19:
         return False
-    error = np.hypot(one.std(), two.std()) / np.sqrt(half)
+    error = np.hypot(one.std(), two.std()) / np.sqrt(min(half, len(one)))
     least = MIN_CORRELATION * (x**2).sum(axis=1).mean()
     return one.mean() - two.mean() > max(least, 5 * error)
 
@@ -150,6 +152,9 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
     near = _mean_of_trials(look(matrix.rows(middle)))[1] if ordered else None
     if inputs.groups is None:
         notes += _alike_note(x, near, numbers, "rows", "groups", "a movie, a time series")
+    elif ordered and _consecutive_alike(near, np.diff(inputs.groups[middle]) != 0):
+        remedy = "should groups= number the movies, not their frames?"
+        notes.append(f"Consecutive rows of different groups are correlated: {remedy}")
     if features.groups is None and features.population != Q:
         near = centred[:N_LOOKED].T if Q <= N_LOOKED else None
         what = "columns", "column_groups", "neighbouring electrodes"
@@ -160,6 +165,8 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
 MAX_SHARE = 0.65  # of the variance due to inputs or features that a single unit causes
 MIN_UNITS = 8  # units from which one of them is too many
 MIN_NAMED_SHARE = 0.1  # of the variance that a unit causes that is named
+MAX_SPREAD = 1.2  # standard deviation over the mean of the squared sizes of inputs
+MIN_STRENGTH_ERROR = 0.05  # error of m(1) over m(1) from which their spread matters
 
 
 def influential_units(replicates, what: str = "inputs") -> list[str]:
@@ -175,6 +182,20 @@ def influential_units(replicates, what: str = "inputs") -> list[str]:
     cause, check = ("cause", "them") if len(order) > 1 else ("causes", "it")
     part = f"{shares[order].sum():.0%} of the {what.split()[-1].removesuffix('s')} error"
     return [f"{which} {cause} {part}: check {check}."]
+
+
+def uneven_inputs(estimate) -> list[str]:
+    "Note inputs of so different strengths that stronger ones may not be in the sample."
+    inputs, first = estimate.scaled.replicates["inputs"], estimate.scaled.values[0]
+    error = errors.standard_error(inputs)[0]  # of m(1), the mean of the squared sizes
+    spread = error * np.sqrt(inputs.deviations.shape[-1])
+    if not (
+        0 < MAX_SPREAD * first < spread < np.inf and error > MIN_STRENGTH_ERROR * first
+    ):
+        return []
+    size = f"standard deviation {spread / first:.2g} times the mean"
+    reason = "if still stronger ones are rare, moments and intervals are too small"
+    return [f"Inputs differ widely in squared size ({size}): {reason}."]
 
 
 def _massive_feature(matrix, center):
@@ -287,13 +308,17 @@ def collect_notes(
     notes += _moment_notes(data, estimate, rounding)
     if not single:
         return notes + _shared_notes(data)
+    strong = []  # notes on units that are far stronger than others
     for kind, axis in data.axes.items() if scaled.replicates else ():
         if axis.population == axis.size:
-            notes += _massive_feature(matrix, data.center)
+            strong += _massive_feature(matrix, data.center)
             continue
         source = scaled.replicates[kind]
         concern = errors.standard_error(source) > MIN_SOURCE * scaled.stderr
         some = source._replace(deviations=source.deviations[concern & (scaled.orders <= 2)])
         what = kind if axis.groups is None else f"groups of {kind}"
-        notes += influential_units(some, what)
-    return notes
+        strong += influential_units(some, what)
+    measured_once = matrix.shape[0] == 1 and matrix.noise is None  # else noise adds to it
+    if scaled.replicates and measured_once and not strong:
+        strong = uneven_inputs(estimate)
+    return notes + strong

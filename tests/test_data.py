@@ -134,6 +134,9 @@ def test_labels():
     refused("groups", "12 labels, one for each row", groups=[1, 2])
     refused("column_groups", "8 labels, one for each column", column_groups=labels)
     refused("groups", "missing labels", groups=[np.nan, *range(11)])
+    frame = pd.DataFrame(X, index=list("abcdefghijkl"))
+    order = pd.Series(range(12), index=list("lkjihgfedcba"))
+    refused("groups", "in another order", {"phi": frame}, groups=order)
     refused(
         "column_groups", "dict by the names a, b", {"a": X, "b": X}, column_groups=[0] * 8
     )

@@ -326,3 +326,23 @@ def test_every_moment_without_a_value_is_named():
             str(est), est[1].expected_stderr(9, 9), est[1].p_value(1.0)
         for n in est.orders[np.isnan(est.values)]:
             assert any(f"m({n})" in note for note in est.notes), (seed, est.notes)
+
+
+def test_labels_of_frames_instead_of_movies():
+    movies = np.repeat(CLEAN[:50], 4, axis=0) + 0.5 * normal((200, 64), 0)
+    for frames in (np.arange(200), np.tile(np.arange(4), 50), np.tile(np.arange(40), 5)):
+        found = notes(movies, groups=frames)
+        assert "Consecutive rows of different groups are correlated" in str(found)
+    assert notes(movies, groups=np.arange(200) // 4) == []
+
+
+def test_inputs_of_very_different_strength():
+    "Log-normal gains: most matrices would look certain if no strong row is in them."
+    rng, noted = np.random.default_rng(3), 0
+    for seed in range(20):
+        gains = np.exp(0.8 * rng.standard_normal((60, 1)))
+        phi = gains * Linear(20).sample(60, 80, random_state=seed)
+        named = "differ widely in squared size", "of the input error"
+        noted += any(text in note for note in notes(phi) for text in named)
+    assert noted == 20
+    assert not notes(np.random.default_rng(1).gamma(4, size=(60, 1)) ** 0.5 * CLEAN[:60])

@@ -348,7 +348,8 @@ def _open_matrix(phi, name, trials, space, column_groups=None, population=None, 
     array = open_trials(values, name)
     Q = array.shape[2]
     if column_groups is not None:
-        column_groups = check_labels(column_groups, Q, "column_groups")
+        index = getattr(phi, "columns", None)
+        column_groups = check_labels(column_groups, Q, "column_groups", index)
         if population is not None:
             reason = "the sizes of the groups that were not measured are not known"
             problem = f"population with column_groups: {reason}; pass one of the two"
@@ -395,5 +396,5 @@ def open_data(
             problem = "the systems were recorded with different groups; pass groups"
             raise ArgumentError("groups", problem)
     _, P, _ = matrices[name].shape
-    groups = check_labels(groups, P, "groups")
+    groups = check_labels(groups, P, "groups", getattr(phi, "index", None))
     return Data(matrices, AxisInfo(P, groups), check_flag(center, "center"))
