@@ -131,15 +131,15 @@ def find_layer(model, name):
     layers = dict(model.named_modules(remove_duplicate=False))
     layers = {x.replace("_orig_mod.", ""): layer for x, layer in layers.items()}  # compiled
     if name not in [*layers]:
-        known = ", ".join(filter(None, layers))
+        known = ", ".join(map(repr, filter(None, layers)))
         raise ArgumentError("layers", f"no layer {name!r}; the layers are {known}")
     return layers[name]
 
 # %% ../nbs/inside_networks.ipynb #n20c00025
 def draw_inputs(seen, name, count):
     "Decide which inputs of a pass are sampled, the same for all layers."
-    (args, kwargs), n_axes = seen.given, 2 if seen.inputs_second else 1
-    sizes = [n for x in list_tensors([args, kwargs]) for n in x.shape[:n_axes]]
+    (args, kwargs), n_first = seen.given, 2 if seen.inputs_second else 1
+    sizes = [n for x in list_tensors([args, kwargs]) for n in x.shape[:n_first]]
     if count > max(sizes, default=math.inf):
         problem = f"{name}: {count} rows for {max(sizes)} inputs are not independent"
         raise ArgumentError("layers", problem)
@@ -147,15 +147,17 @@ def draw_inputs(seen, name, count):
     if version != seen.version:
         seen.reset(version)
     (keys, places), labels = seen.rng.random((count, 2)).T, {}
-    for what, function in (("groups", seen.groups), ("mask", seen.mask)):
+    for what, function, n_axes in (("groups", seen.groups, 1), ("mask", seen.mask, 2)):
         if function is not None:
             if not callable(function):
                 problem = f"{what} must be a function, called like the model"
                 raise ArgumentError(what, f"{problem}, that returns a label for each input")
             found = function(*args, **kwargs)
             labels[what] = np.asarray(found.cpu() if torch.is_tensor(found) else found)
-            if len(labels[what]) != count:
-                raise ArgumentError(what, f"{what} needs labels of all {count} inputs")
+            if labels[what].ndim != n_axes or len(labels[what]) != count:
+                needed = f"({count} inputs{', positions' if n_axes == 2 else ''})"
+                problem = f"{what} has shape {labels[what].shape}; it needs {needed}"
+                raise ArgumentError(what, problem)
     if "mask" in labels:
         labels["mask"] = labels["mask"] != 0
         keys = np.where(labels["mask"].any(1), keys, math.inf)  # nothing but padding
@@ -209,7 +211,7 @@ class Watch:
     def __post_init__(self):
         if len(getattr(self.model, "device_ids", None) or []) > 1:
             raise ArgumentError("model", "several devices: watch one in each process")
-        several = isinstance(self.layers, (list, tuple))
+        several = isinstance(self.layers, (list, tuple)) and len(self.layers) > 0
         names = self.layers if several else [self.layers]
         self.layers = {name: find_layer(self.model, name) for name in names}
         known = dict(positions=("sample", "mean", "features"), mode=(None, "train", "eval"))
@@ -257,9 +259,10 @@ class Watch:
 
     def pause(self):
         "Look away for a block: with seen.pause(): validate(model)."
-        self.close()
         block = ExitStack()
-        block.callback(self.open)
+        if self.handles:  # a closed watch stays closed
+            block.callback(self.open)
+        self.close()
         return block
 
     def _begin(self, model, args, kwargs):
@@ -308,7 +311,7 @@ class Watch:
         if of not in known:
             raise ArgumentError("of", f"of = {of!r} must be one of {known}")
         phi, population = self.sample(name), self.n_units[name] if of == "layer" else None
-        return estimate(phi, n_max, population=population, **options)
+        return estimate(phi, n_max, **{"population": population} | options)
 
     def dimension(self, **options) -> LayerDimensions:  # of `estimate`, as of="infinite"
         "Estimate the dimensions of all layers, with errors."
@@ -317,7 +320,8 @@ class Watch:
 
     def alignments(self, **options):  # of `sm.alignments`
         "Estimate the alignments of all pairs of layers as they are, with errors."
-        return alignments(read_rows(self, self.layers), population=self.n_units, **options)
+        options = {"population": self.n_units} | options
+        return alignments(read_rows(self, self.layers), **options)
 
     def merge(self, other):  # `Watch` of other inputs, with the same layers and options
         "Return a closed watch of what both have seen, perhaps in two processes."
@@ -358,8 +362,9 @@ def inverse_dimension(
     groups: ArrayLike | None = None,  # a label for each input, as for `estimate`
 ) -> torch.Tensor:  # a number with its gradient; 0 for a layer that is constant
     "Estimate one over the dimension, m(2) / m(1)^2, as a loss: the dimension has a pole."
-    if not torch.is_tensor(phi):
-        raise ArgumentError("phi", "phi must be a tensor (inputs, features)")
+    if not (torch.is_tensor(phi) and phi.ndim == 2 and phi.is_floating_point()):
+        problem = "phi must be a tensor (inputs, features) of floats; of tokens phi.mean(1)"
+        raise ArgumentError("phi", problem)
     data = open_data({"phi": phi}, center=center, population=population, groups=groups)
     check_sizes(data, [("phi", "phi")])
     data.matrices["phi"].trials = tensor_trials(phi)

@@ -30,6 +30,7 @@ def _two_trials(trials):
     return x
 
 
+@np.errstate(invalid="ignore")  # all counts may be those of one input
 def _fano(counts, name):
     "Return the variance between repeats over the mean, with its jackknife error."
     variance = counts.var(axis=0, ddof=1).sum(axis=1)

@@ -256,7 +256,10 @@ class RBF(Process):
 
     def _standardise(self, x):
         "Return coordinates of inputs (N, d) in which they are standard normal."
-        return np.asarray(x, dtype=float) @ self.axes.T
+        x = check_numbers(x, "x")
+        if x.shape[1:] != (self.dim,):
+            raise ArgumentError("x", f"inputs have shape {x.shape}, not (N, {self.dim})")
+        return x @ self.axes.T
 
 # %% ../nbs/inside_processes.ipynb #36s00016
 class ReLU(Process):

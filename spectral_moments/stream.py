@@ -82,6 +82,8 @@ def merge_streams(
     if self._grouped != other._grouped or len(self._held.rows) != len(other._held.rows):
         raise ArgumentError("other", "the streams differ in groups or repeats")
     power = other._reader.exponents[0] - self._reader.exponents[0]
+    if power > 0:  # sums are made smaller, so that none can overflow
+        return merge_streams(other, self)
     both = copy.deepcopy(self)
     both._sums = add_sums(self._sums, [scale_sums(x, power) for x in other._sums])
     both._held.merge(other._held)
@@ -179,6 +181,10 @@ class Stream:
             data = open_data({"phi": x}, center=False, trials=True)
             self._reader = make_reader(data, power_words(2))
         sums = self._reader(labels, x)
+        largest = [x.KL for part in sums for x in part.products.values()]  # fourth powers
+        if not all(np.isfinite(x).all() for x in largest):
+            problem = "rows are far larger than the first, beyond the range of doubles"
+            raise ArgumentError("rows", f"{problem}; repair or drop them")
         self._sums = sums if self._sums is None else add_sums(self._sums, sums)
         self._held.add(x.copy(), labels)
         self._grouped = groups is not None

@@ -114,6 +114,9 @@ def test_answers_are_those_of_the_sample(model):
         close(found.stderr, expected.stderr, rtol=1e-3, atol=0)
         value = seen.dimension(of=of)["last"].value
         assert value == pytest.approx(expected.dimension().value, rel=1e-4)
+    given = seen.dimension(population=None)["last"].value  # of the call, not of the layer
+    assert given == seen.dimension(of="infinite")["last"].value
+    assert "infinitely many" in str(seen.alignments(population=None))
     kept = seen.estimate("last", center=False)
     assert kept.values[0] == pytest.approx((rows**2).mean(), rel=1e-5)
     table = seen.dimension()
@@ -222,9 +225,11 @@ def test_inputs_of_nothing_but_padding():
     refused("positions", "padding for features", watched, model, x, **options)
     pooled = nn.Sequential(nn.Linear(4, 6), Odd(lambda x: x.mean(1)))
     assert len(watched(pooled, x, "1", mask=lambda x: mask).sample("1").values) == 4
-    for name, wrong in (("mask", mask[:, :2]), ("mask", mask[:3]), ("groups", [1])):
-        options = {name: lambda batch, wrong=wrong: wrong}
-        refused(name, f"{name} (has|needs) ", watched, model, x, **options)
+    masks, labels = (mask[:, :2], mask[:3], mask[:, 0], mask[:, None]), ([1], 1, None, mask)
+    for name, values in (("mask", masks), ("groups", labels)):
+        for wrong in values:
+            options = {name: lambda batch, wrong=wrong: wrong}
+            refused(name, f"{name} has ", watched, model, x, **options)
 
 
 def test_axes():
@@ -282,12 +287,12 @@ def test_refusals(model):
     with watch(growing, "0"):
         growing(x)
         refused("layers", "its shape changes", growing, x[:4])
-    refused("layers", "no layer 'frist'; the layers are first, ", watch, model, "frist")
-    refused("layers", "no layer 3; the layers are", watch, model, 3)
-    refused("layers", "no layer {}; the layers are", record, model, {}, torch.ones(4, 5))
+    refused("layers", "no layer 'frist'; the layers are 'first', ", watch, model, "frist")
+    for wrong in (3, [], None, {}):
+        refused("layers", "no layer .*; the layers are 'first'", watch, model, wrong)
+    refused("layers", "no layer .'act', 'last'.;", record, model, ["act", "last"], x)
     refused("model", "torch.nn.Module", watch, [model], "act")
     refused("groups", "a function", watched, model, x, "act", groups=[1] * 8)
-    refused("phi", "a tensor", sm.inverse_dimension, x.numpy())
     refused("model", "several devices", watch, parallel, "module.0")
     for name, wrong in (("positions", "channels"), ("mode", "test"), ("rows", 0)):
         refused(name, f"{name} (must|=)", watch, model, "act", **{name: wrong})
@@ -417,6 +422,9 @@ def test_modes():
     assert (len(both.sample("1").values), len(only.sample("1").values)) == (70, 140)
     model.eval()(2 * x)  # a change of mode begins a new sample
     both.close(), only.close()
+    with both.pause():
+        pass
+    assert n_hooks(model) == 0  # a closed watch stays closed
     np.testing.assert_array_equal(both.sample("1").values, array(model(2 * x)))
     assert len(only.sample("1").values) == 140
 
@@ -502,7 +510,8 @@ def test_inverse_dimension_of_any_size_and_of_tokens():
         inverse_dimension(constant).backward()
         assert inverse_dimension(constant) == 0 and not constant.grad.any()
     tokens, mask = torch.randn(12, 5, 8), torch.rand(12, 5) < 0.7
-    refused("phi", "phi has three axes", inverse_dimension, tokens)
+    for wrong in (tokens, x.long(), x.numpy()):
+        refused("phi", r"phi must be a tensor .* phi.mean\(1\)", inverse_dimension, wrong)
     groups = torch.arange(12).repeat_interleave(mask.sum(1))
     found = inverse_dimension(tokens[mask], groups=groups)
     expected = sm.estimate(tokens[mask].numpy(), groups=groups.numpy()).values

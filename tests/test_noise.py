@@ -137,6 +137,7 @@ def test_check_of_poisson_noise():
     for wrong in (np.stack([rate, rate]), np.zeros((2, 9, 9))):
         with pytest.raises(ValueError, match="must be counts"):
             noise_check(wrong)
+    assert noise_check(rng.poisson(rate[:1], (3, 1, 40))).single.error == np.inf
     with pytest.raises(ValueError, match="one repeat .* pass two or more"):
         noise_check(rng.poisson(rate))
 

@@ -72,6 +72,9 @@ def test_bad_covariances(name, bad, message):
 
 
 def test_bad_arguments():
+    for wrong in (np.zeros((3, 5)), [1.0, 2.0], "rows"):
+        with pytest.raises(ValueError, match="x (must be|have|has)|inputs have shape"):
+            RBF(2).eigenfunctions(wrong, 2)
     for wrong in (dict(dim=2), dict(dim=3, scale=-1)):
         with pytest.raises(ValueError, match="dim|scale"):
             ReLU(**wrong)

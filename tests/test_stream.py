@@ -86,6 +86,11 @@ def test_a_merge_of_streams_of_other_scales():
     both = fed(small, [200], sample=50).merge(fed(large, [200], sample=50))
     whole = estimate(np.concatenate([small, large]), 2, stderr=False).values
     np.testing.assert_allclose(both.estimate().values, whole, rtol=1e-8)
+    rows = PHI * 1e-100, PHI + 1
+    whole = estimate(np.concatenate(rows), 2, stderr=False).values
+    tiny, large = (fed(x, [400], sample=50) for x in rows)
+    for both in (tiny.merge(large), large.merge(tiny)):
+        np.testing.assert_allclose(both.estimate().values, whole, rtol=1e-8)
     for unit in (1e-150, 1e150, 1e-200):
         est = fed(PHI * unit, [100] * 4, sample=50).estimate()
         (a, b), (c, d) = est.scaled.values, estimate(PHI).values
@@ -146,6 +151,7 @@ def test_refusals_leave_the_stream_as_it_was():
         (PHI[None, :4], {}, "rows"),
         (REPEATS[:, :4], dict(trials=True), "rows"),
         ("rows", {}, "rows"),
+        (PHI * 1e100, {}, "rows"),
     ):
         with pytest.raises(ArgumentError) as error:
             stream.update(rows, **options)

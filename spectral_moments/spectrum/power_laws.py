@@ -198,8 +198,9 @@ def orders_to_fit(est: Estimate, orders=None) -> tuple:
     n = sorted({check_count(x, "orders", least=2) for x in np.ravel(orders).tolist()})
     bad = [x for x in n if x > len(m) or not good[x - 1]]
     if bad or len(n) < 2:
-        problem = f"a law needs two certain orders from 2 on; of {n}, {bad} are not"
-        raise ArgumentError("orders", f"{problem}; estimate with n_max=4, or measure more")
+        which = f" (not certain, or not estimated: {bad})" if bad else ""
+        problem = f"a law needs two certain orders from 2 on{which}; estimate with n_max=4"
+        raise ArgumentError("orders", f"{problem}, or measure more")
     n, m = np.array(n), m[np.array(n) - 1]
     return n, m, C[np.ix_(n - 1, n - 1)] / np.multiply.outer(m, m)
 
