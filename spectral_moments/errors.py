@@ -29,7 +29,7 @@ class Replicates(NamedTuple):
 
     @property
     def weights(self):
-        "Return how many units each unit stands for, (units,)."
+        "Return the multiplicity of each unit, (units,)."
         units = np.ones(np.shape(self.deviations)[-1])
         return units if self.multiplicity is None else units * self.multiplicity
 

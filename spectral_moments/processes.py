@@ -169,7 +169,7 @@ def _check_probabilities(given, size, name):
 
 # %% ../nbs/inside_processes.ipynb #36s00012
 def fourier_features(x, w, b):
-    "Features `sqrt(2) sin(w.x + b)` of inputs (P, d), wave vectors (Q, d), phases (Q,)."
+    "Return `sqrt(2) sin(w.x + b)` of inputs (P, d), wave vectors (Q, d) and phases (Q,)."
     return np.sqrt(2) * np.sin(x @ w.T + b)
 
 # %% ../nbs/inside_processes.ipynb #36s00013

@@ -182,7 +182,7 @@ MIN_P_VALUE = 1e-15  # that is reported
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Quantity(ResultTable, NDArrayOperatorsMixin):
-    "A number made of moments, with its error."
+    "Hold a number made of moments, with its error."
 
     transformed: float  # the number on its scale, without bias
     replicates: dict = field(default_factory=dict)  # (call, kind) -> `Replicates` (units,)

@@ -40,8 +40,6 @@ def finite_units(estimate, system: str) -> int | None:
 def describe_data(estimate) -> str:
     "Describe what was measured: 100 inputs x 200 features, mean removed, ..."
     settings, sizes, features = estimate.settings, [], []
-    if not settings:
-        return "Moments that were given"
     for name, (T, P, Q) in estimate.shapes.items():
         size = f"{P} inputs x {Q} features" + (f", {T} repeats" if T > 1 else "")
         if name in settings.get("missing", {}):
@@ -52,6 +50,8 @@ def describe_data(estimate) -> str:
         units = finite_units(estimate, name)
         finite = f"all {Q} features" if units == Q else f"{Q} of {units} features"
         features.append(finite if units else "features: a sample of infinitely many")
+    if not settings:
+        return "; ".join(sizes) if P else "Moments that were given"
     groups = settings.get("groups", {}).items()
     parts = ["; ".join(sizes), "mean removed" if estimate.center else "mean kept"]
     parts += [f"{count} groups of {kind}" for kind, count in groups]
@@ -66,7 +66,7 @@ SINGLE_TRIAL += "remove it."
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Estimate(ResultTable):
-    "Spectral moments with their errors."
+    "Hold spectral moments with their errors."
 
     values: np.ndarray  # (words,) moments
     replicates: dict  # kind of unit -> `Replicates` (words, units); empty: no errors
@@ -234,8 +234,10 @@ class Estimate(ResultTable):
 
     def sentence(self):
         "Describe what was done and found, for the methods section of a paper."
+        last = dict(zip(self.methods, self.orders))  # highest order of each method
+        methods = " and ".join(f"{method} up to order {n}" for method, n in last.items())
         text = f"Spectral moments of orders 1 to {self.orders.max()} were estimated from "
-        text += f"{describe_data(self)}, by {' and '.join(dict.fromkeys(self.methods))}"
+        text += f"{describe_data(self)}, by {methods}"
         text += ", with jackknife standard errors" if self.replicates else ""
         text += f" (Chun et al. 2025; spectral_moments {__version__})."
         if len(self.shapes) == 1 and len(self.values) > 1:

@@ -292,6 +292,8 @@ class Alignments(ResultTable):
     stderr = property(lambda self: self._matrix("stderr"), doc="Their standard errors.")
 
     def __getitem__(self, pair):
+        if pair not in itertools.product(self.names, repeat=2):
+            raise KeyError(f"{pair!r} is not a pair of {', '.join(self.names)}")
         if pair not in self._found:
             self._found[pair] = make_alignment(self.estimate, pair, self.data)
         return self._found[pair]

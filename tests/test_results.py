@@ -99,14 +99,17 @@ def test_json_and_records():
 def test_the_sentence():
     assert EST.sentence() == (
         "Spectral moments of orders 1 to 3 were estimated from 100 inputs x 64 features, "
-        "mean removed, features: a sample of infinitely many, by all cycles, with "
-        f"jackknife standard errors (Chun et al. 2025; spectral_moments {sm.__version__}). "
+        "mean removed, features: a sample of infinitely many, by all cycles up to order "
+        "3, with jackknife standard errors (Chun et al. 2025; "
+        f"spectral_moments {sm.__version__}). "
         "The dimension (participation ratio) is 19.9 ± 1.9, 95% CI 16.6 to 24.5."
     )
     trials = PHI + normal((2, 100, 64))
     trials[0, 3, 4] = np.nan
     said = sm.estimate(trials, trials=True).sentence()
     assert "2 repeats, 0.0078% missing" in said
+    said = sm.estimate(PHI[:20], 5).sentence()
+    assert "all cycles up to order 4 and increasing (32 permutations) up to order 5" in said
     counts = np.random.default_rng(0).poisson(3, (40, 30))
     assert "poisson noise removed" in sm.estimate(counts, noise="poisson").sentence()
 

@@ -452,6 +452,13 @@ def test_refused(words):
         REFUSED[words]()
 
 
+@pytest.mark.parametrize("wrong", ["a", 0, ("a", "z"), ("a", "b", "a"), "ab"])
+def test_what_is_no_pair(wrong):
+    found = sm.alignments({name: normal((12, 6), k) for k, name in enumerate("ab")})
+    with pytest.raises(KeyError, match="is not a pair of a, b"):
+        found[wrong]
+
+
 def test_notes_of_the_alignment_come_with_its_test():
     rng = np.random.default_rng(0)
     frames = [np.repeat(rng.normal(size=(20, 6)), 10, axis=0) for _ in range(2)]

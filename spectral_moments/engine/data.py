@@ -35,7 +35,7 @@ class AxisInfo:
         self.correction = math.sqrt(1 - self.size / (self.population or math.inf))
 
     def take(self, keep):
-        "Describe some rows or columns, by their numbers; groups are numbered anew."
+        "Return the `AxisInfo` of some rows or columns, by number; groups are renumbered."
         groups = self.groups
         if groups is not None:
             groups = np.unique(groups[keep], return_inverse=True)[1]

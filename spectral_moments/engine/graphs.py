@@ -46,7 +46,7 @@ class Entry(NamedTuple):
 
     @property
     def degree(self):
-        "Return how many entries of the data it stands for."
+        "Return how many entries of the data are multiplied in it."
         return {"left": 1, "right": 1, "square": 2}.get(self.role, 0)
 
     @property

@@ -96,7 +96,7 @@ class Spectrum(ResultTable):
         return self.grid[1:], self.max_entropy[1:] / self.grid[1:]
 
     def eigenvalues(self, count: int = None) -> np.ndarray:  # None: what the measure holds
-        "Return means of its quantile function between ranks i - 1 and i; then zeros."
+        "Return eigenvalue i: the mean of the measure between ranks i - 1 and i, or zero."
         s, number = (x[::-1] for x in self.measure)
         rank = np.append(0, number.cumsum())
         count = max(1, round(rank[-1])) if count is None else check_count(count, "count")

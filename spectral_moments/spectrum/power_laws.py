@@ -157,7 +157,7 @@ class DecayFit(ResultTable):
         return self.exponent * np.exp(-step), self.exponent * np.exp(step)
 
     def eigenvalues(self, count: int) -> np.ndarray:  # how many -> in decreasing order
-        "Return eigenvalues of the fitted law."
+        "Return the largest eigenvalues of the fitted law."
         i = np.arange(1.0, check_count(count, "count") + 1)
         if self.law == "power":
             return self.scale * i**-self.exponent

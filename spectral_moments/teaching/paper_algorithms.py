@@ -19,7 +19,7 @@ def _update(S, enter, leave, h, n):
 
 
 def _close(S, last, h, n):
-    "Sum of closed staircases over P Q, as line 6 of Algorithm A1 and line 9 of A2."
+    "Return the sum of closed staircases over P Q: line 6 of Algorithm A1, line 9 of A2."
     P, Q = (size - 1 for size in S.shape)
     return (S[h + n - 1 :, n:] @ last[h, n:]).sum() / (P * Q)
 
