@@ -24,7 +24,7 @@ class Replicates(NamedTuple):
     deviations: np.ndarray  # (words, units) or (units,): estimate without the unit minus
     # the estimate, times the finite-population factor
     multiplicity: np.ndarray = None  # (units,), how many units each stands for; None: one
-    size: int = None  # number of inputs or features that were sampled; None: not known
+    size: int = None  # number of inputs, features or groups; None: not known
     population: int = None  # number that there are; None: infinitely many
 
     @property

@@ -261,7 +261,7 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
 
     def expected_stderr(
         self,
-        P: int = None,  # number of inputs; None: as many as now
+        P: int = None,  # number of inputs, or of groups of them; None: as many as now
         Q: int = None,  # number of features, likewise
     ) -> float:
         "Predict the standard error that a matrix of another size would have."

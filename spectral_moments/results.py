@@ -140,6 +140,7 @@ class Estimate(ResultTable):
             _, P, Q = self.shapes.get(kind.removeprefix("features of "), self.shape)
             if kind not in errors.NORMAL_SOURCES:
                 size = P if kind == "inputs" else Q
+                size = self.settings.get("groups", {}).get(kind, size)
                 source = source._replace(size=size, population=populations.get(kind))
             replicates[self.call, kind] = source
         fields = dict(notes=list(self.notes)) | fields

@@ -97,6 +97,7 @@ def test_estimate(capsys):
     est = sm.estimate(PHI)
     assert run(capsys, "estimate", "phi.npy") == f"{est}\n"
     assert answer(capsys, "estimate", "phi.npy") == json.loads(json.dumps(est.to_dict()))
+    np.save("matlab.npy", np.stack([PHI, PHI + 0.1]).T)  # features x inputs x repeats
     for name, rows in {"first": PHI[:8], "rest": PHI[8:], "again": PHI + 0.1}.items():
         np.save(f"{name}.npy", rows)
     trials = sm.estimate([PHI, PHI + 0.1], trials=True).values
@@ -106,6 +107,7 @@ def test_estimate(capsys):
         "trials.npy --trials": trials,
         "phi.npy again.npy --trials": trials,
         "phi.npy --transpose": sm.estimate(PHI.T).values,
+        "matlab.npy --transpose --trials": trials,
     }.items():
         found = answer(capsys, "estimate", *call.split())
         assert found["values"] == pytest.approx(expected, rel=1e-12)

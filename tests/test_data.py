@@ -191,7 +191,11 @@ def test_noise_is_checked():
     refused("noise", "shape", noise=np.ones(5))
     refused("noise", "not negative", noise=-1.0)
     refused("noise", "finite", noise=np.inf)
-    refused("noise", "dict by the names", {"a": COUNTS, "b": COUNTS}, noise="poisson")
+    both = {"a": COUNTS, "b": COUNTS}
+    refused("noise", "dict by the names", both, noise={"c": "poisson"})
+    for noise in ("poisson", dict.fromkeys(both, "poisson")):  # one law of all
+        data = open_data(both, noise=noise)
+        assert all(matrix.noise is not None for matrix in data.matrices.values())
     data = open_data({"a": COUNTS, "b": X}, noise={"a": "poisson"})
     assert data.noisy == ["a"]
 

@@ -299,6 +299,16 @@ def test_a_finite_layer_in_forecasts():
     np.testing.assert_allclose(half, expected, rtol=1e-9)
 
 
+def test_forecasts_count_groups():
+    movies = np.repeat(PHI[:40], 3, axis=0) + 0.3 * normal((120, 64), 0)
+    found = sm.participation_ratio(movies, groups=np.arange(120) // 3)
+    assert found.expected_stderr(40, 64) == pytest.approx(found.stderr)
+    inputs, features = (found.error_by_source[x] for x in ("inputs", "features"))
+    expected = math.hypot(inputs / 2, features)  # four times as many groups
+    assert found.expected_stderr(P=160) == pytest.approx(expected)
+    assert found.sizes_needed(1.01 * expected)["inputs"][0] <= 160
+
+
 def test_sizes_needed():
     found = EST.dimension()
     inputs, features = (found.error_by_source[kind] for kind in ("inputs", "features"))

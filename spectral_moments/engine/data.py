@@ -313,7 +313,8 @@ def _check_counts(matrix, noise, draws, name):
 # %% ../../nbs/inside_data.ipynb #d7b8be93
 def _option_of(option, what, name, given, single):
     "Return what an option about columns is for one system."
-    if single or (what == "population" and not isinstance(option, dict)):
+    number = what == "population" and not isinstance(option, dict)
+    if single or number or isinstance(option, str):  # noise="poisson"
         return option
     if not isinstance(option, dict) or set(option) - set(given):
         problem = f"{what} of several systems must be a dict by the names"

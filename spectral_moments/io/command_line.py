@@ -76,7 +76,7 @@ def make_parser() -> argparse.ArgumentParser:
         one.add_argument("-o", "--output", metavar="FILE", default="", help=about)
         one.add_argument("--json", action="store_true", help="print JSON, not text")
         orientation = one.add_mutually_exclusive_group()
-        about = "rows of the files are features, columns are inputs"
+        about = "reverse the axes: features x inputs (x repeats), as Matlab has them"
         orientation.add_argument("--transpose", action="store_true", help=about)
         if name != "estimate":
             align_only = ["n_max"] if name == "align" else []  # its words have two letters
@@ -120,7 +120,7 @@ def run(args):
         return sm.estimate(sm.load(args.files, **reading), **options)
     matrices = {name: sm.load(path, **reading) for name, path in zip(names, args.files)}
     if args.transpose:
-        matrices = {name: np.swapaxes(x[...], -2, -1) for name, x in matrices.items()}
+        matrices = {name: np.transpose(x[...]) for name, x in matrices.items()}
     if args.command == "report":
         return sm.report(matrices, args.output or "report.html", **options)
     if args.command != "estimate":

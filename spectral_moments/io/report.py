@@ -65,11 +65,13 @@ def render(title: str, make: Callable, name: str = "") -> dict:
 
 def more_data(est) -> list[list]:
     "Return the expected standard error of the dimension with four times as much data."
-    (P, Q), dimension = est.shape[1:], est.dimension()
+    groups, dimension = est.settings.get("groups", {}), est.dimension()
+    P, Q = groups.get("inputs", est.shape[1]), groups.get("features", est.shape[2])
+    inputs, features = ("groups of " * (x in groups) + x for x in ("inputs", "features"))
     sizes = {
         "as it is": (P, Q),
-        "four times as many inputs": (4 * P, Q),
-        "four times as many features": (P, 4 * Q),
+        f"four times as many {inputs}": (4 * P, Q),
+        f"four times as many {features}": (P, 4 * Q),
         "four times as many of both": (4 * P, 4 * Q),
     }
     found = [[name, f"{dimension.expected_stderr(*sizes[name]):.3g}"] for name in sizes]

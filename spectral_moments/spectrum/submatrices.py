@@ -43,7 +43,8 @@ class DimensionBySize(ResultTable):
 
     def title(self):
         "Say what the numbers are."
-        return f"Dimension of random submatrices, {len(self.moments[0])} of each size"
+        draws = f"{len(self.moments[0])} random submatrices of each size"
+        return f"Dimension of the mean moments of {draws}, with the error of this mean"
 
     def summary(self):
         "Return the dimension of the whole."
