@@ -60,7 +60,7 @@ def describe_data(estimate) -> str:
 # %% ../nbs/inside_results.ipynb #fd45bfb5
 SCHEMA = 4  # of `Estimate.to_dict`
 FEW_FEATURES = 64  # features that may be all there are
-SINGLE_TRIAL = "Single trial: measurement noise biases the dimension; pass repeats to "
+SINGLE_TRIAL = "Single trial: measurement noise inflates the dimension; pass repeats to "
 SINGLE_TRIAL += "remove it."
 
 

@@ -37,7 +37,8 @@ def test_the_printed_estimate():
     assert str(EST).splitlines() == [
         "Dimension (participation ratio): 19.9 ± 1.9, 95% CI 16.6 to 24.5",
         "100 inputs x 64 features, mean removed, features: a sample of infinitely many",
-        "Single trial: measurement noise biases the dimension; pass repeats to remove it.",
+        "Single trial: measurement noise inflates the dimension; pass repeats to "
+        "remove it.",
         "n  estimate  std. error  95% low  95% high      method",
         "1     19.45       1.024    17.46     21.62  all cycles",
         "2     18.98       2.789    13.96     25.56  all cycles",
