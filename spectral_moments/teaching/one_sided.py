@@ -12,7 +12,8 @@ import numpy as np
 def increasing_rows(right, left, n_max):
     """Return the mean over increasing cycles of rows, for n = 1..n_max; features complete.
 
-    The right and the left factor are (P, Q) matrices, or one and the same matrix."""
+    The right and the left factor are (P, Q) matrices, or one and the same matrix.
+    Each power is made from the one before, and 1 / C(P, n) from 1 / C(P, n - 1)."""
     P, Q = right.shape
     gram = left @ right.T / Q
     upper, paths = np.triu(gram, 1), np.eye(P) / P
