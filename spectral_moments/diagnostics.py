@@ -75,7 +75,7 @@ def _alike_note(x, near, numbers, what, option, example):
     return [
         f"Consecutive {what} are correlated. If they belong together ({example}), give "
         f"them the same label in {option}=; otherwise dimension, errors and p-values are "
-        "too small."
+        "too small. Inputs that were only sorted are independent."
     ]
 
 # %% ../nbs/inside_notes.ipynb #bbef06a4

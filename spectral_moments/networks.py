@@ -150,8 +150,9 @@ def draw_inputs(seen, name, count):
     for what, function, n_axes in (("groups", seen.groups, 1), ("mask", seen.mask, 2)):
         if function is not None:
             if not callable(function):
-                problem = f"{what} must be a function, called like the model"
-                raise ArgumentError(what, f"{problem}, that returns a label for each input")
+                returned = "a label of each input" if n_axes == 1 else "False for padding"
+                problem = f"{what} must be a function, called like the model, that returns"
+                raise ArgumentError(what, f"{problem} {returned}")
             found = function(*args, **kwargs)
             labels[what] = np.asarray(found.cpu() if torch.is_tensor(found) else found)
             if labels[what].ndim != n_axes or len(labels[what]) != count:

@@ -69,7 +69,7 @@ def test_a_whole_layer_of_few_features():
 ROWS = (
     "Consecutive rows are correlated. If they belong together (a movie, a time series), "
     "give them the same label in groups=; otherwise dimension, errors and p-values are too "
-    "small."
+    "small. Inputs that were only sorted are independent."
 )
 
 

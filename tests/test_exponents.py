@@ -211,3 +211,15 @@ def test_interval():
     assert [low, high] == pytest.approx(fit.exponent * np.exp([-step, step]), rel=1e-4)
     wide = sm.power_law(exact(sm.PowerLaw(1.0).moments(3), 0.1), [2, 3]).interval(0.999)
     assert 0 < wide[0] < low < high < wide[1]  # never below zero
+
+
+def test_a_whole_layer_has_as_many_eigenvalues_as_features():
+    "A slow decay: a law of infinitely many eigenvalues would be far too steep."
+    process = sm.PowerLaw(0.6, 64)
+    features = np.linalg.qr(np.random.default_rng(0).standard_normal((64, 64)))[0]
+    latents = np.random.default_rng(1).standard_normal((600, 64))
+    phi = latents * np.sqrt(process.eigenvalues(64)) @ features
+    fit = sm.power_law(sm.estimate(phi, 4, population="all"))
+    endless = sm.power_law(sm.estimate(phi, 4, population="all"), rank=10**6)
+    assert abs(fit.exponent - 0.6) < 3 * fit.stderr < 0.1 < endless.exponent - 0.6 + 0.1
+    assert endless.exponent - 0.6 > 3 * endless.stderr

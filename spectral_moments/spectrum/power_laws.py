@@ -16,7 +16,7 @@ from scipy.optimize import least_squares
 from scipy.special import chdtrc, ndtri, zeta
 
 from ..checks import ArgumentError, check_count, check_level
-from ..results import Estimate, ResultTable
+from ..results import Estimate, ResultTable, finite_units
 from .feasible import moments_and_covariance
 
 # %% ../../nbs/inside_power_laws.ipynb #poin00006
@@ -248,11 +248,13 @@ def power_law(
     orders: list[int] = None,  # from 2 on; None: up to 4, without those that are noise
     *,
     law: str = "power",  # or "exponential"
-    rank: int = None,  # number of eigenvalues of a power law; None: infinite
+    rank: int = None,  # eigenvalues of a power law; None: as many as features there are
 ) -> DecayFit:
     "Fit exponent and scale of a power law to moments: print(power_law(est))."
     if str(law) not in OTHER_LAW:
         raise ArgumentError("law", f"law = {law!r} is not 'power' or 'exponential'")
+    if rank is None and isinstance(est, Estimate):
+        rank = finite_units(est, next(iter(est.shapes)))
     rank = np.inf if rank is None else check_count(rank, "rank")
     fit = _fit_decay(est, orders, law, rank)
     fit.notes.extend(est.notes)
