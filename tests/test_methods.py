@@ -305,3 +305,8 @@ def test_rows_of_a_sample(groups):
     for size in (None, 400, 1000):
         rows = engine_average.sample_rows(axis, size, rng)
         np.testing.assert_array_equal(rows, np.arange(400))
+
+
+def test_a_method_that_is_an_array_is_refused_by_name():
+    with pytest.raises(sm.ArgumentError, match="method = array.* is not known"):
+        sm.participation_ratio(normal((20, 9), 0), method=np.ones(3))

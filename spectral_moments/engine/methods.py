@@ -47,7 +47,7 @@ def check_words(data: Data, words: tuple, method: str = "auto") -> None:
     if not words or not all(word and names.issuperset(word) for word in words):
         remedy = f"pass tuples of the names {', '.join(data.names)}"
         raise ArgumentError("words", f"words = {words} is not known; {remedy}")
-    if method not in METHODS:
+    if str(method) not in METHODS:
         remedy = f"use one of {', '.join(METHODS)}, or the function sm.naive"
         raise ArgumentError("method", f"method = {method!r} is not known; {remedy}")
     if method == "increasing" and not supports_increasing(data):
