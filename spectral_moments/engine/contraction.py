@@ -44,7 +44,7 @@ AVOID = 1e6  # factor on the cost of matrices with two long sides
 BLOCK = "block"  # kind of an axis that is a block of a long one
 BLOCK_SIZE = 2**18  # entries of a block of rows by rows, or of columns by columns
 
-# %% ../../nbs/inside_contraction.ipynb #163871c0
+# %% ../../nbs/inside_contraction.ipynb #163871c1
 class Steps:
     "List steps, each expression once."
 
