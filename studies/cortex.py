@@ -181,10 +181,10 @@ def aligned(systems):
 
 
 def in_runs(trials, animals):
-    "Dimension and error with runs of five consecutive sites of an animal as groups."
+    "Dimension, error, 95% interval with runs of five sites of an animal as groups."
     runs = [f"{x} {np.sum(animals[:k] == x) // 5}" for k, x in enumerate(animals)]
     found = estimate(halves(trials), column_groups=runs, trials=True).dimension()
-    return [found.value, found.stderr]
+    return [found.value, found.stderr, *found.interval()]
 
 
 def answers(trials, objects):
