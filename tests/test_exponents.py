@@ -223,3 +223,10 @@ def test_a_whole_layer_has_as_many_eigenvalues_as_features():
     endless = sm.power_law(sm.estimate(phi, 4, population="all"), rank=10**6)
     assert abs(fit.exponent - 0.6) < 3 * fit.stderr < 0.1 < endless.exponent - 0.6 + 0.1
     assert endless.exponent - 0.6 > 3 * endless.stderr
+
+
+@pytest.mark.parametrize("n_inputs", [25, 60])
+def test_few_inputs_are_noted(n_inputs):
+    phi = sm.PowerLaw(1.5).sample(n_inputs, 80, random_state=1)
+    notes = sm.power_law(sm.estimate(phi, 4)).notes
+    assert any("Fewer than 30 inputs" in note for note in notes) == (n_inputs < 30)
