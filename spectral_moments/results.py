@@ -324,8 +324,9 @@ def from_moments(
     k, replicates = len(values), {}
     checks = [("stderr", stderr, (k,)), ("covariance", covariance, (k, k))]
     for name, x, shape in checks:
-        if x is not None and np.shape(x) != shape:
-            problem = f"{name} has shape {np.shape(x)}; {k} values need {shape}"
+        found = shape if x is None else check_numbers(x, name).shape
+        if found != shape:
+            problem = f"{name} has shape {found}; {k} values need {shape}"
             raise ArgumentError(name, problem)
     if covariance is None and stderr is not None:
         covariance = np.diag(check_numbers(stderr, "stderr") ** 2)

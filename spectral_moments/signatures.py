@@ -43,7 +43,7 @@ def read_parameters(
 def parameter_comments(
     value,  # a function, or a class with fields
 ) -> dict[str, Parameter]:  # by name, "return" for what is returned
-    "Read types and comments in the signature of a function, or beside fields of a class."
+    "Read types and comments in the signature of a function, or next to fields of a class."
     try:
         source = inspect.getsource(value)
     except (OSError, TypeError):  # there is none

@@ -172,7 +172,8 @@ class Stream:
         "Take in further rows; if this fails, the stream stays as it was."
         check_axes(rows, "rows", trials)
         rows = np.atleast_2d(rows) if getattr(rows, "ndim", 2) == 1 else rows
-        if 0 in np.shape(rows)[-2:-1]:
+        listed = hasattr(rows, "__len__")
+        if listed and 0 in getattr(rows, "shape", (len(rows), 1))[-2:-1]:
             return self
         x = check_trials(rows, name="rows", missing=None if self.n_rows else True)
         self._check_batch(x, groups)

@@ -509,3 +509,8 @@ def test_coverage_of_differences():
         low_ratio, high_ratio = (two / one).interval()
         inside.append((low <= 6 <= high, low_ratio <= 1.6 <= high_ratio))
     assert (np.mean(inside, axis=0) > 0.88).all()
+
+
+def test_ragged_errors_are_refused_by_name():
+    with pytest.raises(sm.ArgumentError, match="stderr must be real numbers"):
+        from_moments([1.0, 2.0], stderr=[[1.0], [2.0, 3.0]])

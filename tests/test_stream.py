@@ -209,3 +209,10 @@ def test_columns_far_from_zero_lose_digits():
     assert any("m(2) lost all digits" in note for note in lost.notes)
     near = fed(far - far[:50].mean(axis=0), [200, 200], sample=64).estimate()
     np.testing.assert_allclose(near.values, estimate(PHI).values, rtol=1e-6)
+
+
+def test_ragged_rows_are_refused_by_name():
+    stream = sm.Stream(2)
+    with pytest.raises(sm.ArgumentError, match="rows"):
+        stream.update([[1.0], [2.0, 3.0]])
+    assert stream.update([]).n_rows == 0 == stream.update(np.empty((0, 2))).n_rows

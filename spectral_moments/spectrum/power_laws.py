@@ -206,7 +206,7 @@ def orders_to_fit(est: Estimate, orders=None) -> tuple:
 
 # %% ../../nbs/inside_power_laws.ipynb #poin00022
 OTHER_LAW = {"power": "exponential", "exponential": "power"}
-FEW_INPUTS = 30  # from which intervals keep their coverage: at 25 x 40 three of four do
+FEW_INPUTS = 30  # fewer, and intervals of exponents are too short
 
 
 def _decay_notes(fit, bend):
