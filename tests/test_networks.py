@@ -3,6 +3,7 @@
 import contextlib
 import copy
 import itertools
+import math
 import pickle
 from functools import partial
 from types import SimpleNamespace
@@ -519,3 +520,30 @@ def test_inverse_dimension_of_any_size_and_of_tokens():
     for few, message in ((x[:3], "needs 4 inputs"), (x[:, :1], "needs 2 features")):
         refused("n_max", message, inverse_dimension, few)
     refused("population", "population", inverse_dimension, x, population=3)
+
+
+def test_sampled_positions_are_uniform_and_the_same_in_all_layers():
+    model = nn.Sequential(nn.Identity(), nn.Linear(1, 1, bias=False))
+    nn.init.constant_(model[1].weight, 2.0)
+    x = torch.arange(6.0)[:, None].expand(3000, 6, 1)
+    with watch(model, ["0", "1"], rows=None) as seen:
+        model(x)
+    place = seen.sample("0").values[:, 0]
+    assert (abs(np.bincount(place.astype(int)) - 500) < 100).all()  # 4.9 deviations
+    np.testing.assert_array_equal(seen.sample("1").values[:, 0], 2 * place)
+
+
+def test_every_input_is_sampled_equally_often():
+    model, counts = alone(nn.Identity()), np.zeros(60)
+    x = torch.arange(60.0)[:, None].expand(60, 2)
+    for seed in range(300):
+        with watch(model, "0", rows=12, random_state=seed) as seen:
+            for batch in x.split(7):
+                model(batch)
+                rows = [drawn.rows["0"] for drawn in seen.passes]  # no batches
+                assert sum(x.untyped_storage().nbytes() for x in rows) <= 4 * 2 * 50
+        rows = seen.sample("0").values[:, 0]
+        assert len(rows) == 12 and (np.diff(rows) > 0).all()  # in the order of passing
+        counts[rows.astype(int)] += 1
+    deviations = (counts - 60) / math.sqrt(300 * 0.2 * 0.8)
+    assert (abs(deviations) < 4.5).all() and (deviations**2).mean() < 1.6
