@@ -131,16 +131,23 @@ def song(K, L):
     return hsic(K, L) / math.sqrt(hsic(K, K) * hsic(L, L))
 
 
-def test_trials_remove_noise_that_both_systems_share():
-    "The noise of one trial is +1 or -1 for an input, in all features of both systems."
-    phi, psi = normal((4, 2), 0), normal((4, 2), 1)
-    total, single, signs = 0.0, 0.0, [*itertools.product((-1.0, 1.0), repeat=4)]
-    for one, two in itertools.product(signs, signs):
-        noise = np.array([one, two])[:, :, None]
-        total = total + traces(phi + noise, psi + noise, trials=True)
-        single = single + traces(phi + noise[0], psi + noise[0])
-    np.testing.assert_allclose(total / len(signs) ** 2, traces(phi, psi), rtol=1e-9)
-    assert single[0] / len(signs) ** 2 > traces(phi, psi)[0] + 0.5
+@pytest.mark.parametrize(
+    ("repeats", "center"),
+    [((2, 2), True), ((3, 2), False), ((4, 3), False), ((2, 4), False)],
+)
+def test_trials_remove_noise_that_both_systems_share(repeats, center):
+    "The noise of one repeat is +1 or -1 for an input, in all features of both systems."
+    inputs, total, single = 4 if center else 2, [], []
+    phi, psi = normal((inputs, 2), 0), normal((inputs, 2), 1)
+    signs = itertools.product((-1.0, 1.0), repeat=max(repeats) * inputs)
+    for noise in map(np.array, signs):
+        noise = noise.reshape(-1, inputs, 1)
+        both = (x + noise[:T] for x, T in zip((phi, psi), repeats))
+        total.append(traces(*both, trials=True, center=center))
+        single.append(traces(phi + noise[0], psi + noise[0], center=center))
+    exact = traces(phi, psi, center=center)
+    np.testing.assert_allclose(np.mean(total, axis=0), exact, rtol=1e-9)
+    assert np.mean(single, axis=0)[0] > exact[0] + 0.5
 
 
 @pytest.mark.parametrize("unit", [1e150, 1e-160])

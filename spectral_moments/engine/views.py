@@ -65,10 +65,16 @@ def trial_splits(T: int, both: bool = False) -> list:
 
 
 def joint_splits(n_trials: dict, fewest: int = 1, both: bool = False) -> list:
-    "Return dicts: number of repeats -> its split; as many as needed, but not fewer."
-    splits = {T: trial_splits(T, both) for T in set(n_trials.values())}
-    number = max(fewest, *map(len, splits.values()))
-    return [{T: x[k % len(x)] for T, x in splits.items()} for k in range(number)]
+    """Return dicts: number of repeats -> its split; as many as needed, but not fewer. Repeats
+    of the same number are in the same half, as systems may share their noise."""
+    splits = []
+    for split in trial_splits(max(n_trials.values()), both):
+        parts = {1: None}
+        for T in {*n_trials.values()} - {1}:
+            parts[T] = tuple(tuple(t for t in half if t < T) for half in split)
+        if all(part is None or all(part) for part in parts.values()):
+            splits.append(parts)
+    return [splits[k % len(splits)] for k in range(max(fewest, len(splits)))]
 
 
 def mean_of(trials, half):  # repeats (T, n, Q); numbers of some
