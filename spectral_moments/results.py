@@ -187,7 +187,7 @@ class Estimate(ResultTable):
                 name = f"m({len(own)})" if single else " ".join(own)
                 return self.derive(lambda m: m[k], name=name, moment=len(own))
         known = ", ".join(map(str, self.orders.tolist() if single else self.words))
-        raise KeyError(f"{word!r} is not estimated, only {known}")
+        raise KeyError(f"{word!r:.200} is not estimated, only {known}")
 
     def title(self):
         "Describe the data, and the dimension if it was estimated."
@@ -267,6 +267,7 @@ def rescale(x, exponents):  # same shape as x; NaN beyond the range of doubles
     with np.errstate(over="ignore", under="ignore"):
         y = np.ldexp(x, exponents)
     beyond = np.isinf(y) & np.isfinite(x) | (abs(y) < 1e-290) & (abs(x) > 1e-290)
+    beyond |= (abs(x) < 1e-290) & (exponents > 1023)  # what was lost may be large
     return np.where(beyond, np.nan, y)
 
 # %% ../nbs/inside_results.ipynb #3c12ce13
