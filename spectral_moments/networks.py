@@ -59,6 +59,9 @@ def by_position(seen, module, x):
         x = x.transpose(0, 1)
     if axis is None:
         axis = -1 if features_last or x.ndim == 3 else 1
+    if axis not in {*range(1 - x.ndim, x.ndim)} - {0}:
+        problem = f"feature_axis = {axis}: the axes are {shape}; pass 1 or -1"
+        raise ArgumentError("feature_axis", problem)
     return x.movedim(axis, -1).flatten(1, -2)
 
 # %% ../nbs/inside_networks.ipynb #n20d00003
@@ -217,7 +220,7 @@ class Watch:
         self.layers = {name: find_layer(self.model, name) for name in names}
         known = dict(positions=("sample", "mean", "features"), mode=(None, "train", "eval"))
         for name, values in known.items():
-            if getattr(self, name) not in values:
+            if str(getattr(self, name)) not in map(str, values):
                 raise ArgumentError(name, f"{name} must be one of {values}")
         self.rows = 2**62 if self.rows is None else check_count(self.rows, "rows")
         self.units = 2**62 if self.units is None else check_count(self.units, "units")
@@ -309,7 +312,7 @@ class Watch:
     ):  # `Estimate`
         "Estimate moments of a layer, with errors."
         known = ("layer",) if self.positions == "features" else ("layer", "infinite")
-        if of not in known:
+        if str(of) not in known:
             raise ArgumentError("of", f"of = {of!r} must be one of {known}")
         phi, population = self.sample(name), self.n_units[name] if of == "layer" else None
         return estimate(phi, n_max, **{"population": population} | options)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import validate_data
 
+from .checks import check_count
 from .estimation import estimate
 from .stream import Stream
 
@@ -36,7 +37,8 @@ class SpectralMoments(BaseEstimator):
 
     def fit(self, X: ArrayLike, y: None = None, groups: ArrayLike | None = None):
         "Estimate from (inputs, features), NaN where missing; `groups` label the inputs."
-        sizes = dict(ensure_min_samples=2 * self.n_max, ensure_min_features=self.n_max)
+        n_max = check_count(self.n_max, "n_max")
+        sizes = dict(ensure_min_samples=2 * n_max, ensure_min_features=n_max)
         X = validate_data(self, X, dtype=float, ensure_all_finite="allow-nan", **sizes)
         self.stream_ = None
         return self._keep(estimate(X, groups=groups, **self.get_params()))

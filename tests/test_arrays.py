@@ -115,6 +115,7 @@ def test_tables_by_columns():
         (FRAME * 1j, "phi is complex"),
         (TENSOR.to_sparse(), r"phi is a sparse tensor; pass phi.to_dense\(\)"),
         (csc_array(PHI), r"phi is a sparse matrix; pass phi.toarray\(\)"),
+        (csc_array((2**14, 2**10)), "phi is a sparse matrix"),  # however large
         (np.ones((2, 2), object), "dtype object.*convert"),
         ([["1", "2"]], "dtype <U1.*convert"),
         ([[1.0, 2.0], [3.0]], "same length"),

@@ -2,6 +2,7 @@
 
 import gc
 import io
+import re
 import struct
 import sys
 import zipfile
@@ -254,8 +255,9 @@ def damaged(ending):
     np.save(pickled, np.array([[{}]]), allow_pickle=True)
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("x.npy", pickled.getvalue())
+    headers = npy_header((2**31, 2**31)), npy_header((-5, -5))
     return {
-        "npy": [npy_header((2**31, 2**31)), npy_header((-5, -5)), pickled.getvalue(), b""],
+        "npy": [*headers, pickled.getvalue(), archive.getvalue(), b""],
         "npz": [archive.getvalue(), archive.getvalue()[:-9], b"PK"],
         "mat": [b"MATLAB 5.0".ljust(124) + b"\x00\x01IM" + struct.pack("<II", 15, 99)],
         "csv": [b"", b"a,b\n", b"1,2\n3,4,5\n", b"a,b\n1,\xe9\n"],
@@ -271,7 +273,7 @@ def test_damaged_files(tmp_path, ending):
         path.write_bytes(content)
         with pytest.raises((ValueError, MemoryError), match=f"x.{ending}: ") as caught:
             load(path)
-        assert "\n" not in str(caught.value)
+        assert not re.search("\n|attribute", str(caught.value))
     gc.collect()  # an open file would warn
     with pytest.raises(FileNotFoundError, match=f"no.{ending}: no such file"):
         load(tmp_path / f"no.{ending}")

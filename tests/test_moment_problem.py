@@ -113,6 +113,7 @@ UNKNOWN = sm.from_moments([1.0], [np.inf])
         (lambda: sm.function_bounds([[1.0]], np.sqrt), "pass a list"),
         (lambda: sm.function_bounds(CLASH, np.sqrt), "no spectrum has"),
         (lambda: sm.eigenvalue_bounds([1.0, 0.5], 0), "count = 0"),
+        (lambda: sm.eigenvalue_bounds([1e150, 1e-320], 3), "the range of doubles"),
     ],
 )
 def test_messages(call, message):

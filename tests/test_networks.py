@@ -247,6 +247,9 @@ def test_axes():
     conv = nn.Sequential(nn.Conv1d(7, 3, 2), nn.ReLU())
     for layer in "01":
         refused("feature_axis", "feature_axis=1 or -1", watched, conv, tokens, layer)
+    for axis in (0, 4, "x"):
+        known = dict(feature_axis=axis)
+        refused("feature_axis", "the axes are", watched, alone(nn.ReLU()), maps, **known)
 
 
 def test_inputs_on_the_second_axis():
@@ -297,6 +300,7 @@ def test_refusals(model):
     refused("model", "several devices", watch, parallel, "module.0")
     for name, wrong in (("positions", "channels"), ("mode", "test"), ("rows", 0)):
         refused(name, f"{name} (must|=)", watch, model, "act", **{name: wrong})
+    refused("mode", "mode must", watch, model, "act", mode=np.eye(2))
     with watch(model, "act") as seen:
         model.act(x)  # a call from outside of the model is no pass
     assert not seen.passes

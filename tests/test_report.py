@@ -132,8 +132,8 @@ def test_bad_arguments_leave_the_old_page(tmp_path):
     path, phi = tmp_path / "x.html", recording()[0]
     path.write_text("old")
     wrong = [({}, {}), (phi, dict(paired="rows")), (phi, dict(n_max=1)), (np.ones(3), {})]
-    for given, options in [*wrong, (phi, dict(groups=[1]))]:
-        with pytest.raises(ValueError):
+    for given, options in [*wrong, (phi, dict(groups=[1])), (phi, dict(paired=phi))]:
+        with pytest.raises(sm.ArgumentError):
             sm.report(given, path, **options)
     with pytest.raises(TypeError, match=r"report\(\) has no option 'centre'; .*'center'"):
         sm.report(phi, path, centre=True)

@@ -71,6 +71,9 @@ def test_wrong_options_are_refused_by_fit():
         sm.sklearn.SpectralMoments(population=7).fit(normal((9, 8)))
     with pytest.raises(ValueError, match="minimum of 10 is required"):
         sm.sklearn.SpectralMoments(5, center=True).fit(normal((9, 8)))
+    for wrong in ([2], np.inf, "2"):
+        with pytest.raises(sm.ArgumentError, match="n_max must be a whole number"):
+            sm.sklearn.SpectralMoments(wrong).fit(normal((9, 8)))
 
 
 def test_without_scikit_learn():

@@ -33,6 +33,7 @@ def _error(name, problem):
 
 
 BACKENDS = {"torch": "torch", "dask": "dask", "h5py": "file", "zarr": "file"}  # by package
+BACKENDS["scipy"] = "numpy"  # sparse matrices, which are refused
 
 
 def backend(x) -> str:  # array, or anything else

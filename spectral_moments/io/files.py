@@ -198,7 +198,7 @@ def _is_header(fields):
 def _numpy(path):
     "Return the array of a .npy file, mapped, or the arrays of a .npz archive."
     if _ending(path) == ".npy":
-        return {"array": np.load(path, mmap_mode="r", allow_pickle=False)}
+        return {"array": np.lib.format.open_memmap(path, mode="r")}
     with open(path, "rb") as file, np.load(file, allow_pickle=False) as archive:
         return dict(archive)
 

@@ -143,7 +143,7 @@ def report(
     named = {printable(str(name)): x for name, x in named.items()}
     if not named:
         raise ArgumentError("given", "given must be a recording or a dict of recordings")
-    if paired not in (None, "inputs", "features"):
+    if str(paired) not in ("None", "inputs", "features"):
         raise ArgumentError("paired", f"paired = {paired!r} is not 'inputs' or 'features'")
     check_options("report", options, [*signature(sm.estimate).parameters][2:])
     n_max = check_count(n_max, "n_max", least=2)

@@ -95,6 +95,7 @@ def _largest(objective, powers, low, high) -> float:
     raise ArgumentError("moments", problem)
 
 # %% ../../nbs/inside_bounds.ipynb #boin00014
+@np.errstate(all="ignore")  # what leaves the range of doubles is refused
 def _open_program(moments, level, s):
     "Return a bound on the eigenvalues, its powers of s and widened intervals of m(n)."
     upper = largest_eigenvalue_bounds(moments, level=level).high
@@ -102,6 +103,8 @@ def _open_program(moments, level, s):
     k = np.arange(len(low))[:, None]  # n - 1
     low, high = (x / upper ** (k[:, 0] + 1) for x in (low, high))
     curvature = k * (k - 1) * s[1:] ** np.maximum(k - 2, 0)
+    if np.isinf(high).any():
+        raise ArgumentError("moments", "moments differ by more than the range of doubles")
     high = high + high[0] * (np.diff(s) ** 2 / 8 * curvature).max(axis=1)
     return upper, s**k, low, high
 
