@@ -88,7 +88,8 @@ def _trial_notes(trials):
     T, P, Q = trials.shape
     if max(P, Q) < T or T > MANY_REPEATS * Q:
         axes = f"{T} repeats of {P} inputs x {Q} features"
-        return [f"{axes}: are the axes repeats, inputs, features, in this order?"]
+        order = "are the axes repeats, inputs, features, in this order?"
+        return [f"{axes}: {order} Otherwise transpose."]
     observed, notes = np.flatnonzero(np.isfinite(trials).any(axis=(1, 2))), []
     copies = observed[find_duplicates(trials[observed].reshape(len(observed), -1))]
     if len(copies):
@@ -163,7 +164,7 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
 
 # %% ../nbs/inside_notes.ipynb #28dacb0e
 MAX_SHARE = 0.65  # of the variance due to inputs or features that a single unit causes
-MIN_UNITS = 8  # units from which one of them is too many
+MIN_UNITS = 16  # units from which one of them is too many
 MIN_NAMED_SHARE = 0.1  # of the variance that a unit causes that is named
 MAX_SPREAD = 1.2  # standard deviation over the mean of the squared sizes of inputs
 MIN_STRENGTH_ERROR = 0.05  # error of m(1) over m(1) from which their spread matters

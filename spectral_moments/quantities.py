@@ -281,7 +281,7 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
         self,
         stderr: float,  # standard error that is wanted
     ) -> dict:  # "inputs", "features" or "both" -> (P, Q); None: more of these cannot do it
-        "Predict how many inputs alone, features alone, or both a standard error takes."
+        "Predict how many inputs, features, or both a standard error takes; repeats as now."
         stderr = check_positive(stderr, "stderr", "the standard error that is wanted")
         now = {kind: x.size for (_, kind), x in self.replicates.items() if x.size}
         P, Q = now.pop("inputs", 1), max(now.values(), default=1)

@@ -372,6 +372,11 @@ class Comparison(ResultTable):
         each = self.quantities.items()
         return "\n".join(f"{name}: {q.name} {q}" for name, q in each)
 
+    def summary(self):
+        "Return how to read dimensions of single trials."
+        single = any(SINGLE_TRIAL in q.remark for q in self.quantities.values())
+        return SINGLE_TRIAL if single else ""
+
     def table_rows(self):
         yield "", "", "difference", "95% CI", "ratio", "95% CI", "p", "p (Holm-corrected)"
         for x in self.rows:
@@ -395,10 +400,13 @@ def compare(
         problem = "estimates must be a dict of two or more: name -> Estimate or matrix"
         raise ArgumentError("estimates", problem)
     check_options("compare", options, list(signature(estimate).parameters)[1:])
-    if not isinstance(paired, (str, type(None))):
+    if paired is not None and str(paired) not in ("inputs", "features"):
         raise ArgumentError("paired", "paired must be None, 'inputs' or 'features'")
     quantities, rows, notes = {}, [], []
     for name, x in estimates.items():
+        if isinstance(x, (list, tuple)) and any(np.ndim(part) == 2 for part in x):
+            problem = f"{name!r} is a list of matrices; give each a name of its own"
+            raise ArgumentError("estimates", problem)
         if not isinstance(x, (Quantity, Estimate)):
             x = estimate(x, **options)
         quantities[name] = x if isinstance(x, Quantity) else x.dimension()

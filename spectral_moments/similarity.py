@@ -87,6 +87,7 @@ class PermutationTest(ResultTable):
     null: np.ndarray  # (permutations, pairs), likewise
     n_inputs: str  # how many were used, of how many
     notes: list = ()  # of the alignments
+    remark: str = ""  # how to read it, printed below
 
     def _shares(self, null):
         "Return the share of permutations at least as large, the given order among them."
@@ -123,6 +124,10 @@ class PermutationTest(ResultTable):
         number = f"{len(self.null)} random permutations"
         return f"Permutation test of the alignment, {number} of {self.n_inputs} inputs"
 
+    def summary(self):
+        "Return how to read alignments of single trials."
+        return self.remark
+
 # %% ../nbs/inside_similarity.ipynb #5a075ec5
 def _permuted_numerators(products, pairs, classes, count, rng):
     "Return the numerators of pairs, as given and permuted: (1 + permutations, pairs)."
@@ -156,7 +161,8 @@ def permutation_test(
     scaled = (numerators - numerators.mean(axis=0)) / np.where(spread > 0, spread, 1.0)
     n_inputs, of_all = len(groups), self.data.inputs.size
     n_inputs = f"{n_inputs} of {of_all}" if n_inputs < of_all else str(n_inputs)
-    return PermutationTest(pairs, scaled[0], scaled[1:], n_inputs, self.notes)
+    remark = SINGLE_TRIAL if is_noisy(self.estimate) else ""
+    return PermutationTest(pairs, scaled[0], scaled[1:], n_inputs, self.notes, remark)
 
 # %% ../nbs/inside_similarity.ipynb #b7d0c3a2
 def mean_alignment(estimate: Estimate, pairs: list):

@@ -179,6 +179,7 @@ def test_noise_is_checked():
         "noise", "2 repeats, which remove noise", {"phi": [X, X]}, trials=True, noise=1.0
     )
     refused("noise", "not known; use 'poisson'", noise="gamma")
+    refused("noise", "noise = True is not known", noise=True)
     refused("noise", "not known", noise=("binomial",))
     refused("noise", "not known", noise=("poisson", 3))
     refused("noise", "has negative and fractional entries", noise="poisson")

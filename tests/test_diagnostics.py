@@ -137,9 +137,9 @@ def test_influential_units():
     (note,) = diagnostics.influential_units(Replicates(even), "features")
     assert note.startswith("2 of 200 features (5, 9) cause 9")
     assert note.endswith("% of the feature error: check them.")
-    (note,) = diagnostics.influential_units(Replicates(even[:, :12]), "groups of inputs")
-    assert "12 groups of inputs (5, 9)" in note and "input error" in note
-    for some in (np.full((1, 60), np.nan), np.zeros((2, 60)), even[:, :7]):
+    (note,) = diagnostics.influential_units(Replicates(even[:, :20]), "groups of inputs")
+    assert "20 groups of inputs (5, 9)" in note and "input error" in note
+    for some in (np.full((1, 60), np.nan), np.zeros((2, 60)), even[:, :15]):
         assert diagnostics.influential_units(Replicates(some)) == []
 
 

@@ -157,6 +157,8 @@ PAIR = sm.alignments({x: sm.Linear(3).sample(12, 9, random_state=0) for x in "ab
         (lambda: PAIR.pairs(np.ones(3)), "of"),
         (lambda: sm.power_law(EST, law={}), "law"),
         (lambda: sm.compare({"a": EST, "b": EST}, paired=[1]), "paired"),
+        (lambda: sm.compare({"a": EST, "b": EST}, paired="rows"), "paired"),
+        (lambda: sm.compare({"old": [np.eye(3)], "young": np.eye(3)}), "estimates"),
         (lambda: sm.kong_valiant(np.eye(3), 2, sampled=np.ones(3)), "sampled"),
         (lambda: sm.dimension_by_size(np.eye(9), []), "shares"),
         (lambda: sm.function_bounds(EST, 3), "function"),

@@ -15,7 +15,14 @@ from spectral_moments import errors
 from spectral_moments.errors import ErrorDistribution, Replicates, normal_replicates
 from spectral_moments.processes import Linear
 from spectral_moments.quantities import Quantity
-from spectral_moments.results import SCHEMA, Estimate, from_moments, holm, power_words
+from spectral_moments.results import (
+    SCHEMA,
+    SINGLE_TRIAL,
+    Estimate,
+    from_moments,
+    holm,
+    power_words,
+)
 
 PHI = Linear(20).sample(100, 64, random_state=1)
 EST = sm.estimate(PHI, 3)
@@ -489,6 +496,7 @@ def test_paired_inputs():
     assert forecast.expected_stderr(320, 1200) == pytest.approx(forecast.stderr / 2)
     with pytest.raises(ValueError, match="paired = 'features': .* found 64 and 80"):
         sm.compare({"a": EST, "b": OTHER}, paired="features")
+    assert str(sm.compare({"a": EST, "b": OTHER})).endswith(SINGLE_TRIAL)
 
 
 def test_plot():

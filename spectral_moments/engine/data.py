@@ -265,7 +265,7 @@ def check_noise(noise, matrix, name):
     if T > 1:
         reason = f"{name} has {T} repeats, which remove noise whatever its law"
         raise ArgumentError("noise", f"{reason}; leave out noise, or pass one repeat")
-    if not isinstance(noise, (str, tuple)):
+    if not isinstance(noise, (str, tuple, bool)):
         variance = check_numbers(noise, "noise")
         problem = None
         if variance.shape not in ((), (Q,), (P, Q)):
@@ -278,7 +278,7 @@ def check_noise(noise, matrix, name):
         if problem:
             raise ArgumentError("noise", f"noise {problem}")
         return Noise("gaussian", variance, matrix.scale_exponent)
-    law, *draws = (noise,) if isinstance(noise, str) else noise
+    law, *draws = noise if isinstance(noise, tuple) else (noise,)
     if (law, len(draws)) not in (("poisson", 0), ("binomial", 1)):
         laws = "'poisson', ('binomial', draws) or a variance"
         raise ArgumentError("noise", f"noise = {noise!r} is not known; use {laws}")
