@@ -50,7 +50,7 @@ class SpectralMoments(BaseEstimator):
         if first:
             self.stream_ = Stream(X.shape[1], **self.get_params())
         self.stream_.update(X, groups=groups)
-        enough = self.stream_.n_rows >= 2 * self.n_max
+        enough = self.stream_.n_units >= 2 * self.n_max
         return self._keep(self.stream_.estimate()) if enough else self
 
     def _keep(self, est):

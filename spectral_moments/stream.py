@@ -157,6 +157,7 @@ class Stream:
         self.n_rows, self.n_missing = 0, 0
 
     merge, estimate = merge_streams, estimate_stream
+    n_units = property(lambda self: self._held.n_groups, doc="Rows, or groups, so far.")
 
     def __repr__(self):
         size = f"{self.n_rows} rows x {self.n_features} features"

@@ -67,9 +67,10 @@ def test_every_option_has_a_flag():
 
 
 def test_values():
-    texts = ("3", "0.5", "1e-3", "all", "none", "True", "('binomial', 40)", "a b", "'")
-    values = [3, 0.5, 1e-3, "all", None, True, ("binomial", 40), "a b", "'"]
-    assert [*map(read_value, texts)] == values
+    numbers = {"3": 3, "0.5": 0.5, "1e-3": 1e-3, "('binomial', 40)": ("binomial", 40)}
+    words = {"all": "all", "none": None, "True": True, "a b": "a b", "'": "'"}
+    known = numbers | words | {"{'V4': 9}": {"V4": 9}}
+    assert {text: read_value(text) for text in known} == known
 
 
 FLAGS = {  # of the command: options of the library

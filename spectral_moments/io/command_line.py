@@ -32,8 +32,9 @@ OWN = ("command", "files", "output", "json", "transpose", "shards", "dimension",
 
 def read_value(text):
     "Return a number, a tuple or a word of Python, such as None, or the text."
-    with suppress(ValueError, SyntaxError):
-        return ast.literal_eval(text.capitalize())
+    for spelling in (text, text.capitalize()):  # none, true; names in a dict stay
+        with suppress(ValueError, SyntaxError):
+            return ast.literal_eval(spelling)
     return text
 
 
