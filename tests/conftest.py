@@ -86,7 +86,8 @@ def cycle_mean(
 ):
     """The definition: the mean over cycles of distinct groups of rows, 2n of them if the
     mean is removed, and distinct groups of columns; a group is drawn, then a member of it.
-    Columns of a finite population may coincide. With missing entries: sums over counts."""
+    Columns of a finite population may coincide. With missing entries: sums over counts.
+    Matrices (P, Q, samples) are averaged one by one."""
     halves = {s: x if isinstance(x, tuple) else (x, x) for s, x in systems.items()}
     n, P = len(word), len(halves[word[0]][0])
     kinds, known = ["features" if shared else s for s in word], (columns or {}).get
@@ -109,17 +110,17 @@ def cycle_mean(
                 product, same = x * y, (word[k - 1], a[k - 1]) == (word[k], a[k])
                 if same and word[k] in (variance or {}):
                     product = product - variance[word[k]](x)
-                parts = (seen * z for z in (product, y, x, np.ones(P)))
+                parts = (seen * z for z in (product, y, x, np.ones_like(x)))
                 factors.append([member @ z for z in parts])
             for split in itertools.product((0, 1) if center else (0,), repeat=n):
-                term = share * (-1) ** sum(split) * np.ones(drawn.shape[1])
+                term = share * (-1) ** sum(split)
                 for k, (whole, left, right, one) in enumerate(factors):
                     term = term * (left if split[k] else whole)[drawn[k]]
                     if center:
                         term = term * (right if split[k] else one)[drawn[n + k]]
-                total += term.sum()
+                total += term.sum(axis=0)
             ones = [factors[k % n][3][drawn[k]] for k in range(number)]
-            count += share * np.prod(ones, axis=0).sum()
+            count += share * np.prod(ones, axis=0).sum(axis=0)
         value += probability * total / count
     return value
 

@@ -251,6 +251,52 @@ def test_values_and_errors_are_the_definition(options, way, request):
         np.testing.assert_allclose(known, changes, rtol=1e-8, atol=1e-10)
 
 
+def shown(kinds, sizes, members):
+    "List the (kind, member) of all rows or columns that groups of some sizes may show."
+    orders = [itertools.permutations(range(members), size) for size in sizes]
+    every = itertools.product(*(itertools.product(range(kinds), order) for order in orders))
+    return [np.array([(k, m) for k, order in some for m in order]).T for some in every]
+
+
+def noisy(x, T, counts):
+    "Return all repeats of a sample, (n, T, P, Q): counts, or signs added to the first row."
+    grid = np.array([*itertools.product((0.0, 2.0), repeat=x.size if counts else T)])
+    if counts:  # 0 and 2 have the first two moments of a Poisson law of rate one
+        return x * grid.reshape(-1, 1, *x.shape)
+    return x + (grid[:, :, None, None] - 1) * np.eye(len(x))[:, :1] * (T > 1)
+
+
+@pytest.mark.parametrize("options", [x for x in CASES if len(x) < 3], ids=" x ".join)
+def test_the_mean_over_all_samples_is_the_trace(options):
+    "Two films of frames, two or three kinds of features of members, all equally likely."
+    case, rng = Case(options), np.random.default_rng(0)
+    tables, columns, operators, samples = [], [], [], []
+    frames, kinds = 1 + (case.groups is not None), 2 + ("population" in options)
+    units, T = 2 + 2 * case.center + ("missing" in options), len([*case.trials.values()][0])
+    sizes = [frames] + [1 + ("equal groups" in options)] * (units - 1)
+    case.groups = np.repeat(range(units), sizes) if frames > 1 else None
+    case.columns = dict.fromkeys(case.columns, [0, 0, 1])
+    case.population = dict.fromkeys(case.population, kinds)
+    for s in case.trials:
+        members = 1 + (s in case.columns)
+        some = shown(kinds, [members, 1], members)
+        columns.append([x for x in some if s not in case.population or x[0, 0] != x[0, 1]])
+        x = rng.normal(size=(2, frames, kinds, members))
+        tables.append(1.0 * (x > 0) if case.noisy else x)
+        x = tables[-1].reshape(2 * frames, -1)
+        x = x - case.center * x.mean(axis=0)
+        operators.append(x @ x.T / x.size)
+    for rows, *features in itertools.product(shown(2, sizes, frames), *columns):
+        clean = [x[(*rows[:, :, None], *of)] for x, of in zip(tables, features)]
+        samples.extend(noisy(np.hstack(clean), T, case.noisy))
+    trials = np.moveaxis(samples, 0, -1)  # (T, P, columns of all systems, samples)
+    trials[0, -1, 0] *= np.nan if "missing" in options else 1
+    case.trials = dict(zip(case.trials, np.split(trials, [clean[0].shape[1]], axis=2)))
+    case.words = [(s,) for s in case.trials] + [(min(case.trials), max(case.trials))]
+    truth = [*map(np.trace, operators), np.trace(operators[0] @ operators[-1])]
+    np.testing.assert_allclose(case.values().mean(axis=1), truth, rtol=1e-9)
+
+
 def bare_values(case):
     "The values of the library, which are known to be right, without notes."
     arrays = {s: x if len(x) > 1 else x[0] for s, x in case.trials.items()}
