@@ -234,8 +234,10 @@ def test_numbers():
     assert np.isfinite(replaced.values).all() and not replaced.usable[1:].any()
     assert not any("digits" in x for x in notes(CLEAN, 4))
     rare = np.zeros((20, 5))  # no cycle of order 2, and most rows are blank
-    rare[::8, 0] = 1.0
+    rare[::10, 0] = 1.0
     assert not any("digits" in x for x in notes(rare, center=False))
+    rare[::10, 1] = 1e20, 1.0
+    assert any("digits" in x for x in notes(rare, center=False))
     twice = normal((2, 20, 5))
     twice[1, 2, 1] = 1e308  # divided by it, products of the others are zero
     far = sm.estimate(twice, trials=True, stderr=False)

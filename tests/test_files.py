@@ -302,6 +302,8 @@ def test_names_that_command_the_terminal(tmp_path):
     np.savez(tmp_path / "x.npz", **{"a\x1b[31m": PHI, "b": PHI})
     with pytest.raises(ArgumentError, match=r"one of a\?\[31m, b$"):
         load(tmp_path / "x.npz")
+    with pytest.raises(FileNotFoundError, match=r"^a\?b\.npy: no such file$"):
+        load("a\nb.npy")
 
 
 def test_batches_take_the_memory_of_a_batch(tmp_path):

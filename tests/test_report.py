@@ -45,7 +45,7 @@ def undrawn(monkeypatch):
 
 
 def test_one_recording(tmp_path):
-    phi, options = recording(), dict(title="A & B", trials=True)
+    phi, options = recording(), dict(title=np.array("A & B"), trials=True)
     page, est = make(tmp_path, phi, **options), sm.estimate(phi, 4, trials=True)
     text = visible(page)
     assert text.startswith(f"A & B A & B Dimension {est.dimension()}")

@@ -218,14 +218,15 @@ NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero,
 
 
 def typical_sizes(data: Data, words: tuple) -> np.ndarray:  # (words,)
-    """Return words of typical rows: medians of mean squares, which few entries cannot move.
-    Rows that are blank do not count: nothing is lost in them."""
+    """Return words of typical rows: medians of mean squares, which few entries cannot move;
+    of two middle rows the smaller. Blank rows do not count: nothing is lost in them."""
     sizes = {}
     for name, matrix in data.matrices.items():
         x = np.nan_to_num(to_numpy(matrix.preview()[1]))
         x = x - np.median(x, axis=1, keepdims=True) if data.center else x
-        squares = (x**2).mean(axis=(0, 2))
-        sizes[name] = float(np.median(squares[squares > 0])) if squares.any() else 0.0
+        squares = np.sort((x**2).mean(axis=(0, 2)))
+        squares = squares[squares > 0]
+        sizes[name] = float(squares[(len(squares) - 1) // 2]) if len(squares) else 0.0
     return np.array([math.prod(sizes[name] for name in word) for word in words])
 
 

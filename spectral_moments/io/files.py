@@ -109,7 +109,7 @@ def _ending(path, *table_options):
 @contextlib.contextmanager
 def _naming(path):
     "Raise errors in one line that begins with the name of the file."
-    name = printable(str(path)[:200])
+    name = printable(str(path)[:200]).replace("\n", "?")
     try:
         yield
     except ArgumentError as error:

@@ -139,6 +139,7 @@ def report(
     except ImportError as error:
         remedy = "pip install 'spectral_moments[report]'"
         raise ImportError(f"{error}; {remedy}") from None
+    title = "" if title is None else str(title)
     named = given if isinstance(given, dict) else {title or "Recording": given}
     named = {printable(str(name)): x for name, x in named.items()}
     if not named:
@@ -154,7 +155,7 @@ def report(
     parts = [*parts_together(estimates, recordings, paired, about)] if several else []
     for name, est in estimates.items():
         parts += parts_of_one(name, est, recordings.get(name), about)
-    title = printable(str(title or ("Report" if several else next(iter(named)))))
+    title = printable(title or ("Report" if several else next(iter(named))))
     html = fill_template(estimates, title=title, parts=parts, paired=paired)
     Path(path).write_text(html, encoding="utf-8")
     return Path(path)
