@@ -224,7 +224,7 @@ _UNCERTAIN = "{} {be} uncertain (standard error {sizes} of {its} value): "
 _UNCERTAIN += "do not interpret {it}."
 _ONE, _SEVERAL = dict(be="is", its="its", it="it"), dict(be="are", its="their", it="them")
 _DRAWS = "{}: random draws are a third of the error; raise n_permutations."
-_FEW_SAMPLED = "{}: a third of the error comes from sampling rows; raise sample."
+_FEW_SAMPLED = "{}: a third of the error or more comes from sampling rows; raise sample."
 MIN_UNCERTAIN = 0.5  # standard error over the moment, of a moment that is named
 MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
 
@@ -238,6 +238,8 @@ def _moment_problems(data, estimate, lost):  # text -> which words it is true of
     zero, wrong = np.isfinite(s) & (m <= 0), (m < -2 * s) & bool(data.noisy)
     drawn = (0.0 if draws is None else errors.standard_error(draws)) > MAX_DRAWS * s
     blocks = np.array([method == "blocks of rows" for method in estimate.methods])
+    sampled = estimate.settings.get("sampled") or {"orders": []}
+    sampled = np.isin(estimate.orders, sampled["orders"])
     return {
         _LOST + _REPAIRED: lost & unknown,
         _LOST + _REPLACED: lost & ~unknown,
@@ -247,8 +249,8 @@ def _moment_problems(data, estimate, lost):  # text -> which words it is true of
         _UNCERTAIN: judged & np.isfinite(s) & (m > 0) & (s >= MIN_UNCERTAIN * m),
         _WRONG_LAW: judged & zero & wrong,
         _ZERO: judged & zero & ~wrong,
-        _DRAWS: judged & drawn & ~blocks,
-        _FEW_SAMPLED: judged & drawn & blocks & bool(estimate.settings.get("sampled")),
+        _DRAWS: judged & drawn & ~blocks & ~sampled,
+        _FEW_SAMPLED: judged & drawn & sampled,
     }
 
 # %% ../nbs/inside_notes.ipynb #70be574d

@@ -364,7 +364,7 @@ def inverse_dimension(
     center: bool = True,  # whether the mean over inputs is removed
     population: int | str | None = None,  # "all": of these units, as a loss needs
     groups: ArrayLike | None = None,  # a label for each input, as for `estimate`
-) -> torch.Tensor:  # a number with its gradient; 0 for a layer that is constant
+) -> torch.Tensor:  # with its gradient; 0 for a constant layer: keep its variance too
     "Estimate m(2) / m(1)^2, one over the dimension, as a loss; it is finite at m(2) = 0."
     if not (torch.is_tensor(phi) and phi.ndim == 2 and phi.is_floating_point()):
         problem = "phi must be a tensor (inputs, features) of floats; of tokens phi.mean(1)"

@@ -100,7 +100,7 @@ class PermutationTest(ResultTable):
 
     @property
     def p_corrected(self):
-        "Return p-values corrected for the number of pairs (Holm, by permutations), a dict."
+        "Return p-values corrected for the number of pairs (Westfall and Young), a dict."
         order = np.argsort(self.statistics, kind="stable")
         largest, p = np.empty_like(self.null), np.empty(len(order))
         largest[:, order] = np.maximum.accumulate(self.null[:, order], axis=1)
@@ -114,7 +114,7 @@ class PermutationTest(ResultTable):
 
     def records(self):
         "Return one dict for each pair."
-        names = ("first", "second", "statistic", "p", "p (Holm-corrected)")
+        names = ("first", "second", "statistic", "p", "p (corrected)")
         p_values = self.p_values.values(), self.p_corrected.values()
         columns = *zip(*self.pairs), self.statistics.tolist(), *p_values
         return [dict(zip(names, row)) for row in zip(*columns)]
@@ -281,7 +281,9 @@ def best_pair(
     chosen = " and ".join(dict.fromkeys(" - ".join(pair) for pair in choices))
     note = f"Best of {len(pairs)} pairs; the halves of the inputs chose {chosen}."
     whole = self[largest(self)]
-    known = dict(name=whole.name, remark=whole.remark, notes=[*whole.notes, note])
+    agree = {*choices} == {whole.names}
+    name = whole.name if agree else "Alignment of the best pair"
+    known = dict(name=name, remark=whole.remark, notes=[*whole.notes, note])
     return replace(whole, **vars((one + other) / 2) | known)
 
 # %% ../nbs/inside_similarity.ipynb #98ffe1e8

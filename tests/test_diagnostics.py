@@ -182,7 +182,8 @@ def test_random_samples_of_rows():
     known = dict(values=np.ones(1), words=[("phi",) * 3], scaled=scaled)
     known["orders"], lost = np.array([3]), np.zeros(1, dtype=bool)
     for method, settings, remedies in [
-        ("blocks of rows", {"sampled": {"rows": 16_384}}, ["sample"]),
+        ("blocks of rows", {"sampled": {"orders": [3, 4]}}, ["sample"]),
+        ("all cycles", {"sampled": {"orders": [3, 4]}}, ["sample"]),
         ("blocks of rows", {"sampled": None}, []),  # all rows were used
         ("increasing (10 permutations)", {"sampled": None}, ["n_permutations"]),
     ]:

@@ -93,7 +93,7 @@ REFUSED = [  # phi, n_max, options, argument, part of the message
     (X, 2, dict(method="both"), "method", "use one of auto"),
     (X, 5, dict(method="all_cycles"), "n_max", "above 4.*or 'auto'"),
     (X, 5, dict(population=20), "n_max", "above 4.*use a smaller n_max$"),
-    (X, 4, dict(population=20, groups=GROUPS), "n_max", "above 3"),
+    (X, 4, dict(population=20, groups=GROUPS), "n_max", "groups and pop.*each group$"),
     (GAPS, 3, dict(population=20), "n_max", "above 2"),
     (X, 2, dict(population=20, method="increasing"), "method", "use 'auto'"),
     (COUNTS, 2, dict(noise="poisson", method="increasing"), "method", "use 'auto'"),

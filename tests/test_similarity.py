@@ -301,7 +301,7 @@ def test_p_values_are_corrected_for_the_number_of_pairs():
     assert test.p_corrected[second] == pytest.approx((exceeded.sum() + 1) / 200)
     one = found.permutation_test(99, of="b")
     assert one.pairs[0] == ("a", "b") and {y for _, y in one.pairs} == {"b"}
-    assert "p (Holm-corrected)" in str(one) and len(one.records()) == 5
+    assert "p (corrected)" in str(one) and len(one.records()) == 5
 
 
 def test_more_inputs_than_are_tested(monkeypatch):

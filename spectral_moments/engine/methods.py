@@ -59,7 +59,12 @@ def check_words(data: Data, words: tuple, method: str = "auto") -> None:
     elif method == "all_cycles":
         limit, remedy = MAX_EXACT_ORDER, f"{remedy}, or 'auto'"
     if n_max > limit:
-        reason = f"order {n_max} is above {limit}, the highest order of all cycles here"
+        given = dict(groups=data.grouped, population=data.finite)
+        given["missing entries"] = any(data.missing.values())
+        given = " and ".join(what for what, some in given.items() if some)
+        reason = f"order {n_max} is above {limit}, the highest order of all cycles"
+        reason += f" with {given}" if given else ""
+        remedy += ", or one row of each group" if "inputs" in data.grouped else ""
         raise ArgumentError("n_max" if single else "words", f"{reason}; {remedy}")
     check_sizes(data, words)
 

@@ -65,8 +65,8 @@ def trial_splits(T: int, both: bool = False) -> list:
 
 
 def joint_splits(n_trials: dict, fewest: int = 1, both: bool = False) -> list:
-    """Return dicts: number of repeats -> its split; as many as needed, but not fewer. Systems
-    may share the noise of a repeat, so it is in the same half of all."""
+    """Return dicts: number of repeats -> its split; as many as needed, but not fewer.
+    Systems may share the noise of a repeat, so it is in the same half of all."""
     splits = []
     for split in trial_splits(max(n_trials.values()), both):
         parts = {1: None}

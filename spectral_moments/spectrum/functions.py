@@ -338,4 +338,7 @@ def spectral_function(
     fields = bounds if isinstance(f, str) else {}
     result = evaluate_curve(curve, f, matrix.scale_exponent, **fields)
     result.notes.extend(est.notes)
+    if math.isnan(result.value) and math.isinf(n_features):
+        note = f'If these {x.shape[2]} features are all there are, pass population="all".'
+        result.notes.append(note)
     return result
