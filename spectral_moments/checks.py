@@ -124,10 +124,12 @@ def check_labels(labels, size: int, name: str, index=None) -> np.ndarray | None:
     if both and not own.equals(index) and own.isin(index).any():
         problem = "has the index of the data frame in another order, or a part of it"
         raise ArgumentError(name, f"{name} {problem}; pass {name}.loc[phi.index]")
-    labels = np.asarray(labels)
-    if labels.shape != (size,):
+    with suppress(ValueError):  # of lists of different lengths, which have no shape
+        labels = np.asarray(labels)
+    shape = getattr(labels, "shape", "of lists")
+    if shape != (size,):
         axis = "column (feature)" if name == "column_groups" else "row (input)"
-        problem = f"{size} labels, one for each {axis}; it has shape {labels.shape}"
+        problem = f"{size} labels, one for each {axis}; it has shape {shape}"
         raise ArgumentError(name, f"{name} must hold {problem}")
     missing = [x is None or type(x).__name__ == "NAType" or x != x for x in labels]
     if any(missing):
@@ -141,7 +143,7 @@ def check_population(population, measured: int) -> int | None:
     "Return how many features there are in all; None: infinitely many; 'all': `measured`."
     if population is None or (isinstance(population, str) and population == "all"):
         return None if population is None else measured
-    if not isinstance(population, Integral) or population < measured:
+    if not isinstance(population, Integral) or not measured <= population < 2**63:
         problem = f"""population = {population!r} must be the number of all features, at
             least the {measured} measured; pass "all" if these are all, or None"""
         raise ArgumentError("population", problem)

@@ -133,7 +133,7 @@ def find_layer(model, name):
         raise ArgumentError("model", "model must be a torch.nn.Module")
     layers = dict(model.named_modules(remove_duplicate=False))
     layers = {x.replace("_orig_mod.", ""): layer for x, layer in layers.items()}  # compiled
-    if name not in [*layers]:
+    if not isinstance(name, str) or name not in layers:
         known = ", ".join(map(repr, filter(None, layers)))
         raise ArgumentError("layers", f"no layer {name!r}; the layers are {known}")
     return layers[name]

@@ -172,7 +172,7 @@ class Stream:
     ):  # the stream itself
         "Take in further rows; if this fails, the stream stays as it was."
         check_axes(rows, "rows", trials is not None and check_flag(trials, "trials"))
-        rows = np.atleast_2d(rows) if getattr(rows, "ndim", 2) == 1 else rows
+        rows = np.atleast_2d(rows) if getattr(rows, "ndim", 2) < 2 else rows
         listed = hasattr(rows, "__len__")
         if listed and 0 in getattr(rows, "shape", (len(rows), 1))[-2:-1]:
             return self

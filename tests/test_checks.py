@@ -70,8 +70,9 @@ def test_labels():
     assert checks.check_labels(None, 3, "groups") is None
     for labels in (["b", "a", "b"], [7, 2, 7], pd.Categorical(["y", "x", "y"])):
         assert checks.check_labels(labels, 3, "groups").tolist() == [1, 0, 1]
-    error = refusal(checks.check_labels, [1, 2], 3, "column_groups")
-    assert "must hold 3 labels, one for each column (feature)" in str(error)
+    for wrong in ([1, 2], [[1], [2, 3]]):
+        error = refusal(checks.check_labels, wrong, 3, "column_groups")
+        assert "must hold 3 labels, one for each column (feature)" in str(error)
     na = pd.Series([1, 2, None], dtype="Int64")
     for missing in ([1.0, 2.0, np.nan], ["a", "b", None], na):
         error = refusal(checks.check_labels, missing, 3, "groups")
@@ -82,7 +83,7 @@ def test_population():
     assert checks.check_population(None, 20) is None
     assert checks.check_population("all", 20) == 20
     assert checks.check_population(np.int64(64), 20) == 64
-    for wrong in ("ALL", 19, 64.0, {}, (100, 64), (1, 2, 3), True, np.nan):
+    for wrong in (10**400, "ALL", 19, 64.0, {}, (100, 64), (1, 2, 3), True, np.nan):
         error = refusal(checks.check_population, wrong, 20)
         assert "the number of all features, at least the 20 measured" in str(error)
         assert error.argument == "population"

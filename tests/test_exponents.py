@@ -139,6 +139,7 @@ def test_an_order_that_is_only_noise():
         (dict(orders=[2]), "needs two"),
         (dict(orders=[1, 2, 3]), "at least 2"),
         (dict(orders=[{}, {}]), "orders must be a whole number"),
+        (dict(orders=[[1], [2, 3]]), "orders must be a whole number"),
         (dict(orders=[2, 9]), r"two certain .*not estimated: \[9\]"),
         (dict(law="broken"), "is not 'power' or 'exponential'"),
         (dict(rank=0), "rank"),

@@ -292,7 +292,7 @@ def test_refusals(model):
         growing(x)
         refused("layers", "its shape changes", growing, x[:4])
     refused("layers", "no layer 'frist'; the layers are 'first', ", watch, model, "frist")
-    for wrong in (3, [], None, {}):
+    for wrong in (3, [], None, {}, np.eye(2)):
         refused("layers", "no layer .*; the layers are 'first'", watch, model, wrong)
     refused("layers", "no layer .'act', 'last'.;", record, model, ["act", "last"], x)
     refused("model", "torch.nn.Module", watch, [model], "act")

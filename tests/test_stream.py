@@ -151,6 +151,7 @@ def test_refusals_leave_the_stream_as_it_was():
         (PHI[None, :4], {}, "rows"),
         (REPEATS[:, :4], dict(trials=True), "rows"),
         ("rows", {}, "rows"),
+        (np.array(3.0), {}, "rows"),
         (PHI[:4], dict(trials=np.ones(2)), "trials"),
         (PHI * 1e100, {}, "rows"),
     ):

@@ -195,7 +195,8 @@ def orders_to_fit(est: Estimate, orders=None) -> tuple:
         last = 1 + int(good[1:].cumprod().sum())
         same = 1 + int(np.cumprod([x == est.methods[1] for x in est.methods[1:]]).sum())
         orders = range(2, min(last, same if same > 2 else last, LAST_ORDER) + 1)
-    n = sorted({check_count(x, "orders", least=2) for x in np.ravel(orders).tolist()})
+    orders = np.array(orders, dtype=object).ravel()
+    n = sorted({check_count(x, "orders", least=2) for x in orders.tolist()})
     bad = [x for x in n if x > len(m) or not good[x - 1]]
     if bad or len(n) < 2:
         which = f" (not certain, or not estimated: {bad})" if bad else ""
