@@ -68,28 +68,19 @@ def test_words(center, shared):
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (5, 4), (4, 6)])
-def test_small_matrices_keep_their_digits(shape):
+def test_the_bound_on_rounding(shape):
     "Sums over distinct indices are small differences of large ones."
     phi = normal(shape, sum(shape))
     found = word_means(make_view({"a": phi}), (("a",) * 4,))
     exact = float(mean_over_disjoint(rational(phi), 4))
-    if np.finfo(np.longdouble).eps < 1e-18:  # otherwise a double
-        bound = found.rounding[0] + np.finfo(float).eps * abs(exact)
-        assert abs(found.values[0] - exact) <= 4 * bound
+    assert abs(found.values[0] - exact) <= 4 * found.rounding[0]
 
 
-def test_the_bound_on_rounding():
-    "It holds for doubles, and knows whether entries were rounded before."
+def test_the_order_of_the_rows_is_within_the_bound_on_rounding():
     x, words = 1.0 + 1e-3 * normal((40, 40)), (("a",), ("a", "a"), ("a",) * 4)
-    view = make_view({"a": x})
-    found = word_means(view, words)
+    found = word_means(make_view({"a": x}), words)
     turned = word_means(make_view({"a": x[::-1]}), words)
     assert (abs(turned.values - found.values) <= 4 * found.rounding).all()
-    small = make_view({"a": x[:5, :5]})
-    rough = small._replace(factors={"a": Factors(x[:5, :5], x[:5, :5], as_measured=False)})
-    assert (
-        word_means(rough, words).rounding > 100 * word_means(small, words).rounding
-    ).all()
 
 
 def test_trivial_matrices():

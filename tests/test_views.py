@@ -47,7 +47,7 @@ def test_halves_of_repeats(T):
 
 def test_one_repeat_is_one_matrix():
     factors = draw_view(opened()).factors["phi"]
-    assert factors.left is factors.right and factors.as_measured
+    assert factors.left is factors.right
     assert factors.left_count is factors.right_count is None
     np.testing.assert_array_equal(factors.right, X)
     assert trial_splits(1) == [None]
@@ -71,7 +71,6 @@ def test_halves_with_missing_repeats():
     expected[1, 1], expected[2, 2] = 0.0, x[2, 2, 2]
     np.testing.assert_allclose(factors.left, expected, rtol=1e-15)
     assert factors.left_count[1, 1] == 0 and factors.left_count.sum() == 11
-    assert not factors.as_measured
 
 
 def test_random_members():
@@ -101,7 +100,7 @@ def test_random_pairs(grouped):
         view = draw_view(data, rng, pairs=True, members=grouped)
         one, two = view.units["inputs"]
         assert len({*one, *two}) == 2 * len(one) == (6 if grouped else 8)
-        assert not view.center and not view.factors["phi"].as_measured
+        assert not view.center
         if not grouped:
             expected = (X[one] - X[two]) * np.sqrt(0.5)
             np.testing.assert_allclose(view.factors["phi"].right, expected, rtol=1e-14)

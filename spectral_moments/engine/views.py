@@ -25,7 +25,6 @@ class Factors(NamedTuple):
     left_count: Any = None  # 1 where the left factor was measured, 0 where not; None: all
     right_count: Any = None  # the same of the right factor
     noise: Noise = None  # law of the noise of single entries
-    as_measured: bool = True  # whether entries are as measured, not means or differences
 
 
 class View(NamedTuple):
@@ -131,8 +130,7 @@ def make_factors(
     if missing:  # such entries are 0
         single, right = left is right, right * right_count
         left = right if single else left * left_count
-    as_measured = partners is None and (split is None or max(map(len, split)) == 1)
-    return Factors(left, right, left_count, right_count, noise, as_measured)
+    return Factors(left, right, left_count, right_count, noise)
 
 
 def _differences(halves, partners):
