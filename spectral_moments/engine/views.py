@@ -38,7 +38,7 @@ class View(NamedTuple):
 
 
 class Means(NamedTuple):
-    "Hold means over cycles, and how they change if single units are left out."
+    "Hold means over cycles, and their leave-one-out deviations."
 
     values: Any  # (words,); NaN where no cycle is observed
     deviations: dict = {}  # kind -> (words, units): estimate without the unit less estimate
@@ -173,9 +173,7 @@ def draw_view(
     "Draw one view of all systems, which have the same rows."
     single = members or pairs or shuffled  # each row is a sampling unit
     partners, factors, columns = None, {}, {}
-    if single:
-        mixed = shuffled or (pairs and rng is not None)
-        rows = _draw(data.inputs, rng, rows, members, mixed)
+    rows = _draw(data.inputs, rng, rows, members, shuffled or (pairs and rng is not None))
     if pairs:
         rows = np.arange(data.inputs.size) if rows is None else rows
         half = len(rows) // 2 * 2
@@ -189,9 +187,8 @@ def draw_view(
     for name, matrix in data.matrices.items():
         space, axis = matrix.space, matrix.features
         if space not in columns:
-            columns[space], units[space] = None, [slice(None)]
-            if members or shuffled:
-                columns[space] = _draw(axis, rng, None, members, shuffled)
+            columns[space] = _draw(axis, rng, None, members, shuffled)
+            units[space] = [slice(None)]
             if columns[space] is not None:
                 units[space] = [_units(axis, columns[space], True)]
                 axis = replace(axis, size=len(columns[space]), groups=None)
