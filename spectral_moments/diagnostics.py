@@ -300,7 +300,7 @@ def collect_notes(
     data,  # `engine.data.Data`
     estimate,  # `Estimate`
     *,
-    rounding: np.ndarray,  # (words,), which words all cycles lost to rounding
+    lost: np.ndarray,  # (words,), which words all cycles lost to rounding
     ordered: bool = True,  # whether rows come in the order of the measurement
 ) -> list[str]:
     "Collect the notes of an estimate."
@@ -308,7 +308,7 @@ def collect_notes(
     for name, matrix in data.matrices.items():
         found = check_data(matrix, data.inputs, center=data.center, ordered=ordered)
         notes += found if single else [f"{name}: {note}" for note in found]
-    notes += _moment_notes(data, estimate, rounding)
+    notes += _moment_notes(data, estimate, lost)
     if not single:
         return notes + _shared_notes(data)
     strong = []  # notes on units that are far stronger than others

@@ -305,8 +305,7 @@ def make_estimate(
             deviations = rescale(source.deviations, exponents)
             replicates[kind] = source._replace(deviations=deviations)
         result = replace(scaled, values=values, replicates=replicates, in_range=scaled)
-    lost = np.zeros(len(words), dtype=bool) if moments.lost is None else moments.lost
-    notes = collect_notes(data, result, rounding=lost, ordered=ordered)
+    notes = collect_notes(data, result, lost=moments.lost, ordered=ordered)
     result.notes.extend(dict.fromkeys(notes))
     return result
 

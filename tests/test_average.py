@@ -9,9 +9,9 @@ from conftest import cycle_mean, normal
 import spectral_moments as sm
 from spectral_moments.engine.all_cycles import word_means
 from spectral_moments.engine.average import (
+    Method,
     Moments,
     Options,
-    Step,
     average,
     join_moments,
     random_blocks,
@@ -45,8 +45,8 @@ def test_the_mean_over_blocks(grouped):
     groups = np.repeat(np.arange(12), [1, 2] * 4 + [2] * 4) if grouped else None
     data = open_data({"phi": x}, groups=groups, center=False)
     data.matrices["phi"].scale_exponent = 0
-    step = Step(word_means, "blocks of rows", block_size=10)
-    found = average(data, step, POWERS, Options(rng=np.random.default_rng(5)))
+    method = Method(word_means, "blocks of rows", block_size=10)
+    found = average(data, method, POWERS, Options(rng=np.random.default_rng(5)))
     blocks = random_blocks(data.inputs, 10, np.random.default_rng(5))
     units = np.arange(20) if groups is None else groups
     each, deviations = [], np.zeros((3, units.max() + 1))
@@ -101,8 +101,8 @@ def test_random_members_are_groups_in_the_mean():
     np.testing.assert_allclose(np.mean(each, axis=0), truth, rtol=1e-10)
     data = open_data({"phi": x}, groups=groups, center=False)
     data.matrices["phi"].scale_exponent = 0
-    step = Step(word_means, "", members=True, draws=200)
-    found = average(data, step, POWERS, Options(rng=np.random.default_rng(0)))
+    method = Method(word_means, "", members=True, draws=200)
+    found = average(data, method, POWERS, Options(rng=np.random.default_rng(0)))
     error = standard_error(found.replicates["draws"])
     assert (error > 0).all() and (abs(found.values - truth) < 4 * error).all()
 
@@ -147,8 +147,8 @@ def test_draws_that_are_not_known_do_not_count():
     np.testing.assert_allclose(standard_error(spread_of_draws(drawn)), expected, rtol=1e-12)
 
 
-def test_words_of_several_steps_come_in_their_order():
-    "What one step does not draw has no Monte Carlo error; those of two steps add."
+def test_words_of_several_methods_come_in_their_order():
+    "What one method does not draw has no Monte Carlo error; those of two methods add."
     rng = np.random.default_rng(2)
     inputs = rng.normal(size=(3, 10))
     drawn = [spread_of_draws(rng.normal(size=(20, size))) for size in (1, 2)]

@@ -61,7 +61,7 @@ def test_numbers_of_draws():
     assert labels(X) == "increasing (32 permutations)"
     assert labels(X, n_permutations=0, stderr=False) == "increasing (order given)"
     data = open_data({"phi": np.ones((400, 260))})
-    assert methods.choose_step(data, 5, Options()).draws == 10  # a large matrix
+    assert methods.choose_method(data, 5, Options()).draws == 10  # a large matrix
 
 
 def words(given, asked, **options):

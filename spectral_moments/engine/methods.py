@@ -5,7 +5,7 @@
 # %% auto #0
 __all__ = ['METHODS', 'MAX_EXACT_ORDER', 'MANY_DRAWS', 'FEW_DRAWS', 'LARGE_MATRIX', 'TALLEST', 'TALLEST_RATIO', 'BLOCK_ROWS',
            'BLOCK_RATIO', 'BLOCK_GROUPS', 'exact_order', 'supports_increasing', 'check_words', 'check_sizes',
-           'choose_step', 'moments_in_memory', 'add_sampled', 'run_plan']
+           'choose_method', 'moments_in_memory', 'add_sampled', 'run_plan']
 
 # %% ../../nbs/inside_methods.ipynb #92b2c98d
 import math
@@ -14,9 +14,9 @@ from functools import partial
 
 from ..checks import ArgumentError, available_cores
 from .all_cycles import word_means
-from .average import Moments, Options, Step, average, drop_lost
-from .average import join_moments, lost_words, sample_rows
-from .average import spread_to_all
+from .average import Method, Moments, Options, add_sampling_error
+from .average import average, drop_lost, join_moments, lost_words
+from .average import sample_rows
 from .data import Data
 from .pair_sums import has_pair_sums, pair_means
 
@@ -96,8 +96,8 @@ BLOCK_ROWS, BLOCK_RATIO = 1024, 4  # the same of a random block
 BLOCK_GROUPS = 64  # groups of rows in a random block
 
 
-def choose_step(data: Data, order: int, options: Options) -> Step:
-    "Return the `Step` of words of an order."
+def choose_method(data: Data, order: int, options: Options) -> Method:
+    "Return the `Method` for words of an order."
     draws, members = options.n_permutations, bool(data.grouped)
     if draws is None:
         largest = max(math.prod(shape[1:]) for shape in data.shapes.values())
@@ -109,36 +109,36 @@ def choose_step(data: Data, order: int, options: Options) -> Step:
         label = f"{draws} permutations" if draws else "order given"
         means = partial(increasing_means, n_jobs=options.n_jobs or available_cores())
         drawn = dict(order_dependent=True, members=members, pairs=data.center, draws=draws)
-        return Step(means, f"increasing ({label})", **drawn)
-    step, n_rows = Step(word_means, "all cycles"), data.inputs.size
+        return Method(means, f"increasing ({label})", **drawn)
+    method, n_rows = Method(word_means, "all cycles"), data.inputs.size
     if order > exact_order(data):
         draws, pairs = max(draws, 1), data.center and any(data.missing.values())
         label = f"all cycles of random {'pairs' if pairs else 'members'} ({draws} draws)"
-        step = Step(word_means, label, members=members, pairs=pairs, draws=draws)
+        method = Method(word_means, label, members=members, pairs=pairs, draws=draws)
         n_rows = data.inputs.count if members else n_rows
     if options.method != "auto" or n_rows <= max(TALLEST, TALLEST_RATIO * data.widest):
-        return step
+        return method
     if order <= 2 and has_pair_sums(data):
-        return Step(pair_means, "all rows")
+        return Method(pair_means, "all rows")
     size = max(BLOCK_ROWS, BLOCK_RATIO * data.widest)
     size = max(size, BLOCK_GROUPS * data.inputs.size // data.inputs.count)
-    return step._replace(description="blocks of rows", draws=1, block_size=size)
+    return method._replace(description="blocks of rows", draws=1, block_size=size)
 
 # %% ../../nbs/inside_methods.ipynb #f2c3db93
 def moments_in_memory(data: Data, words: tuple, options: Options) -> Moments:
     "Estimate words; what all cycles lose to rounding, by increasing cycles or as NaN."
-    steps, words_of, parts = {}, defaultdict(list), []
+    methods, words_of, parts = {}, defaultdict(list), []
     for word in words:
-        step = choose_step(data, len(word), options)
-        key = step[1:]  # all but the function
-        steps[key] = step
+        method = choose_method(data, len(word), options)
+        key = method[1:]  # all but the function
+        methods[key] = method
         words_of[key].append(word)
-    for key, step in steps.items():
+    for key, method in methods.items():
         some = tuple(words_of[key])
-        if step.means is pair_means:
+        if method.means is pair_means:
             moments = drop_lost(pair_means(data, some, options), data, some)
         else:
-            moments = average(data, step, some, options)
+            moments = average(data, method, some, options)
         parts.append((some, moments))
     if len(parts) > 1:
         moments = join_moments(parts, words)
@@ -163,14 +163,13 @@ def add_sampled(
     n_units: int,  # rows, or groups of rows
 ) -> Moments:  # of all words
     "Estimate from a sample of the rows the words that all rows did not give."
-    if of_all_rows is None:
-        moments = moments_in_memory(sample, words, options)
-        return spread_to_all(moments, words, sample, n_rows, n_units)
-    rest = tuple(word for word in words if word not in of_all_rows[0])
+    answered, moments = of_all_rows or ((), None)
+    rest = tuple(word for word in words if word not in answered)
     if not rest:
-        return of_all_rows[1]
-    moments = add_sampled(sample, rest, options, None, n_rows, n_units)
-    return join_moments([of_all_rows, (rest, moments)], words)
+        return moments
+    sampled = moments_in_memory(sample, rest, options)
+    sampled = add_sampling_error(sampled, rest, sample, n_rows, n_units)
+    return join_moments([of_all_rows, (rest, sampled)], words) if answered else sampled
 
 
 def run_plan(
