@@ -21,29 +21,29 @@ from spectral_moments.engine.views import draw_view
 ORDERS = (1, 2, 5, 11)  # each length is compiled once
 
 
-def plain_state(enter, leave, starts, n_max):
+def plain_state(right, left, starts, n_max):
     """The streaming recurrence in numpy, shape (n_max, Q, lanes)."""
-    R = np.zeros((n_max, enter.shape[1], starts.shape[1]))
-    for a in range(len(enter)):
+    R = np.zeros((n_max, right.shape[1], starts.shape[1]))
+    for a in range(len(right)):
         c = np.zeros((n_max + 1, starts.shape[1]))
         c[0] = starts[a]
-        for b in range(enter.shape[1]):
+        for b in range(right.shape[1]):
             r = R[:, b].copy()
-            R[:, b] += c[:-1] * leave[a, b]
-            c[1:] += r * enter[a, b]
+            R[:, b] += c[:-1] * left[a, b]
+            c[1:] += r * right[a, b]
     return R
 
 
-def plain_sums(enter, leave, n_max):
+def plain_sums(right, left, n_max):
     """Sums over increasing cycles by the recurrence in numpy."""
-    R = plain_state(enter, leave, np.eye(len(enter)), n_max)
-    return np.einsum("kbh,hb->k", R, enter)
+    R = plain_state(right, left, np.eye(len(right)), n_max)
+    return np.einsum("kbh,hb->k", R, right)
 
 
 def matrices(shape, seed, single):
     """Positive entries: no cancellation, so that a relative tolerance is meant."""
-    enter, leave = np.random.default_rng(seed).random((2, *shape))
-    return enter, enter if single else leave
+    right, left = np.random.default_rng(seed).random((2, *shape))
+    return right, right if single else left
 
 
 @settings(max_examples=40, deadline=None, derandomize=True)
@@ -57,13 +57,13 @@ def matrices(shape, seed, single):
 )
 def test_sums_and_influences(P, Q, seed, single, n_jobs, data):
     n_max = data.draw(st.sampled_from([n for n in ORDERS if n <= min(P, Q)]))
-    enter, leave = matrices((P, Q), seed, single)
-    expected = plain_sums(enter, leave, n_max)
-    sums = increasing_sums(enter, leave, n_max, n_jobs=n_jobs)
+    right, left = matrices((P, Q), seed, single)
+    expected = plain_sums(right, left, n_max)
+    sums = increasing_sums(right, left, n_max, n_jobs=n_jobs)
     np.testing.assert_allclose(sums.total, expected, rtol=1e-12)
     assert sums.rows is None and sums.columns is None
     total, rows, columns = increasing_sums(
-        enter, leave, n_max, influences=True, n_jobs=n_jobs
+        right, left, n_max, influences=True, n_jobs=n_jobs
     )
     np.testing.assert_allclose(total, expected, rtol=1e-12)
     assert rows.shape == (n_max, P) and columns.shape == (n_max, Q)
@@ -73,7 +73,7 @@ def test_sums_and_influences(P, Q, seed, single, n_jobs, data):
             through.sum(axis=1), np.arange(1, n_max + 1) * expected, rtol=1e-9
         )
         i = seed % through.shape[1]
-        without = [np.delete(x, i, axis) for x in (enter, leave)]
+        without = [np.delete(x, i, axis) for x in (right, left)]
         assert (abs(plain_sums(*without, n_max) + through[:, i] - expected) <= atol).all()
 
 
