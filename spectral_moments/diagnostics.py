@@ -235,7 +235,7 @@ def _moment_problems(data, estimate, lost):  # text -> which words it is true of
     m, s = scaled.values, scaled.stderr
     unknown, draws = np.isnan(m), scaled.replicates.get("draws")
     judged = ~np.isnan(s) & [len({*word}) == 1 for word in words]  # not an alignment
-    zero, wrong = np.isfinite(s) & (m <= 0), (m < -2 * s) & bool(data.noisy)
+    zero, wrong = np.isfinite(s) & (m <= 0), (m < -2 * s) & bool(data.with_noise_law)
     drawn = (0.0 if draws is None else errors.standard_error(draws)) > MAX_DRAWS * s
     blocks = np.array([method == "blocks of rows" for method in estimate.methods])
     sampled = estimate.settings.get("sampled") or {"orders": []}

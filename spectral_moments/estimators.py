@@ -36,8 +36,8 @@ def _paper_moments(phi, n_max, trials, sums):
     splits, total = joint_splits(data.n_trials, both=True), 0.0
     for split in splits:
         x, count = draw_view(data, split=split).factors["phi"], 1.0
-        if x.right_count is not None:
-            count = sums(to_numpy(x.right_count), to_numpy(x.left_count), n_max)
+        if x.right_observed is not None:
+            count = sums(to_numpy(x.right_observed), to_numpy(x.left_observed), n_max)
         with np.errstate(divide="ignore", invalid="ignore"):  # no cycle was measured
             total = total + sums(to_numpy(x.right), to_numpy(x.left), n_max) / count
     return _in_units(total / len(splits), data)

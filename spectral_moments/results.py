@@ -285,7 +285,7 @@ def make_estimate(
     axes, missing = data.axes.items(), data.missing.items()
     settings = {
         "center": bool(data.center),
-        "groups": {kind: x.count for kind, x in axes if x.groups is not None},
+        "groups": {kind: x.n_units for kind, x in axes if x.groups is not None},
         "population": {kind: int(size) for kind, size in data.finite.items()},
         "noise": {name: x.noise.law for name, x in data.matrices.items() if x.noise},
         "missing": {k: count / math.prod(data.shapes[k]) for k, count in missing if count},

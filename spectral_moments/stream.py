@@ -64,7 +64,9 @@ def scale_sums(sums, power):
     for key, (KL, *others) in sums.products.items():
         products[key] = Products(one**4 * KL, *(one**3 * x for x in others))
     whole, between = one**2 * sums.whole, one**2 * sums.between
-    return PairSums(sums.count, one * sums.total, whole, between, products, sums.n_missing)
+    return PairSums(
+        sums.n_groups, one * sums.total, whole, between, products, sums.n_missing
+    )
 
 # %% ../nbs/inside_stream.ipynb #e5421cc0
 def merge_streams(
@@ -111,7 +113,7 @@ def estimate_stream(
     )
     check_words(data, words)
     options, of_all_rows = Options(deviations=stderr, rng=np.random.default_rng(0)), None
-    if held.n_groups > data.inputs.count and not self.n_missing:
+    if held.n_groups > data.inputs.n_units and not self.n_missing:
         data.matrices["phi"].scale_exponent = self._reader.exponents[0]
         found = pair_moments(data, words[:2], self._reader, self._sums, stderr)
         of_all_rows = words[:2], drop_lost(found, data, words[:2])

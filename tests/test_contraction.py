@@ -64,7 +64,7 @@ def vertices(graph):
         (3, CycleOptions(center=True, grouped=("inputs",))),
         (2, CycleOptions(center=True, grouped=("features",))),
         (2, CycleOptions(center=True, missing=True)),
-        (4, CycleOptions(noisy=("a",), population=(("features", 9),))),
+        (4, CycleOptions(with_noise_law=("a",), population=(("features", 9),))),
     ],
     ids=["plain", "two factors", "groups", "columns", "gaps", "squares"],
 )
@@ -74,7 +74,7 @@ def test_sums_and_contributions(n, options, shape):
     groups = {
         kind: np.array([0, 0, 1, 2])[: shape[kind != "inputs"]] for kind in options.grouped
     }
-    labels = (A, LEFT, A.count, Entry("a", "square"))
+    labels = (A, LEFT, A.observed, Entry("a", "square"))
     matrices = {label: normal(shape, k) for k, label in enumerate(labels)}
     graphs = graphs_of(n, options)
     found = contract(graphs, matrices, np.eye(len(graphs)), groups)

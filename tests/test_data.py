@@ -118,18 +118,18 @@ def test_missing_entries_of_a_large_file_are_estimated(nothing_loaded, tmp_path)
 
 def test_axes_of_groups():
     axis = AxisInfo(6, np.array([0, 2, 1, 1, 2, 2]), None)
-    assert axis.count == 3 and axis.correction == 1
+    assert axis.n_units == 3 and axis.correction == 1
     np.testing.assert_allclose(axis.weights, [1, 1 / 3, 1 / 2, 1 / 2, 1 / 3, 1 / 3])
     less = axis.take(np.array([1, 4, 0]))
     assert less.size == 3 and less.groups.tolist() == [1, 1, 0]
     assert AxisInfo(6, None, 8).correction == pytest.approx(0.5)
-    assert AxisInfo(6).count == 6 and AxisInfo(6).weights is None
+    assert AxisInfo(6).n_units == 6 and AxisInfo(6).weights is None
 
 
 def test_labels():
     labels = ["b", "a"] * 6
     data = open_data({"phi": X}, groups=labels, column_groups=pd.Series(list("xxyyzzww")))
-    assert data.inputs.groups.tolist() == [1, 0] * 6 and data.axes["features"].count == 4
+    assert data.inputs.groups.tolist() == [1, 0] * 6 and data.axes["features"].n_units == 4
     assert data.grouped == ["inputs", "features"]
     refused("groups", "12 labels, one for each row", groups=[1, 2])
     refused("column_groups", "8 labels, one for each column", column_groups=labels)
@@ -165,9 +165,9 @@ def test_systems():
     assert shared.finite == {"features": 30}
     one, two = Recording(X, groups=range(12)), Recording(X, groups=[0] * 12)
     refused("groups", "different groups", {"a": one, "b": two})
-    assert open_data({"a": one, "b": two}, groups=range(12)).inputs.count == 12
+    assert open_data({"a": one, "b": two}, groups=range(12)).inputs.n_units == 12
     known = open_data({"phi": Recording(X, column_groups=[0, 0, 1, 2, 3, 4, 5, 6])})
-    assert known.axes["features"].count == 7 and known.inputs.groups is None
+    assert known.axes["features"].n_units == 7 and known.inputs.groups is None
     assert repr(two) == "Recording(12 x 8, groups)"
 
 
@@ -198,7 +198,7 @@ def test_noise_is_checked():
         data = open_data(both, noise=noise)
         assert all(matrix.noise is not None for matrix in data.matrices.values())
     data = open_data({"a": COUNTS, "b": X}, noise={"a": "poisson"})
-    assert data.noisy == ["a"]
+    assert data.with_noise_law == ["a"]
 
 
 @pytest.mark.parametrize("unit", [1.0, 2.0**-40])

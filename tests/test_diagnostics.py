@@ -176,7 +176,7 @@ def test_missing_entries():
 def test_random_samples_of_rows():
     "Of a sample of the rows the remedy is a larger one: permutations play no part."
     numbers = dict(values=np.ones(1), stderr=np.full(1, 0.1))
-    data = SimpleNamespace(matrices={"phi": None}, noisy=False)
+    data = SimpleNamespace(matrices={"phi": None}, with_noise_law=False)
     draws = errors.normal_replicates(np.full((1, 1), 0.08**2))
     scaled = SimpleNamespace(**numbers, replicates={"draws": draws})
     known = dict(values=np.ones(1), words=[("phi",) * 3], scaled=scaled)

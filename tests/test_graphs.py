@@ -198,7 +198,7 @@ def test_populations_merge_columns():
 
 
 def test_squares_of_noisy_entries():
-    options = CycleOptions(noisy=("a",), population=(("features", 5),))
+    options = CycleOptions(with_noise_law=("a",), population=(("features", 5),))
     (_, pattern), *others = word_patterns(("a",), options)
     assert pattern == ((0, 0, Entry("a", "square")),) and not others
     roles = [e[2].role for _, p in word_patterns(("a",) * 3, options) for e in p]
@@ -211,6 +211,6 @@ def test_companions_of_missing_entries():
     for _, pattern in word_patterns(("a", "a"), options):
         assert {e[0] for e in pattern} == {0, 1, 2, 3}
         assert len({e[:2] for e in pattern}) == 8
-        assert len({(*e[:2], e[2].count) for e in pattern}) == 8
+        assert len({(*e[:2], e[2].observed) for e in pattern}) == 8
     roles = {e[2].role for _, p in word_patterns(("a",), options) for e in p}
-    assert roles == {"right", "right_count"}
+    assert roles == {"right", "right_observed"}

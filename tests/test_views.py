@@ -48,7 +48,7 @@ def test_halves_of_repeats(T):
 def test_one_repeat_is_one_matrix():
     factors = draw_view(opened()).factors["phi"]
     assert factors.left is factors.right
-    assert factors.left_count is factors.right_count is None
+    assert factors.left_observed is factors.right_observed is None
     np.testing.assert_array_equal(factors.right, X)
     assert trial_splits(1) == [None]
     gaps = X.copy()
@@ -56,7 +56,7 @@ def test_one_repeat_is_one_matrix():
     factors = draw_view(opened(gaps)).factors["phi"]
     assert factors.left is factors.right  # squares are squares
     np.testing.assert_array_equal(factors.right, np.nan_to_num(gaps))
-    np.testing.assert_array_equal(factors.right_count, ~np.isnan(gaps))
+    np.testing.assert_array_equal(factors.right_observed, ~np.isnan(gaps))
 
 
 def test_halves_with_missing_repeats():
@@ -66,11 +66,11 @@ def test_halves_with_missing_repeats():
     data = opened(x, trials=True)
     factors = draw_view(data, split={3: ((0,), (1, 2))}).factors["phi"]
     np.testing.assert_array_equal(factors.right, np.nan_to_num(x[0]))
-    np.testing.assert_array_equal(factors.right_count, ~np.isnan(x[0]))
+    np.testing.assert_array_equal(factors.right_observed, ~np.isnan(x[0]))
     expected = (x[1] + x[2]) / 2
     expected[1, 1], expected[2, 2] = 0.0, x[2, 2, 2]
     np.testing.assert_allclose(factors.left, expected, rtol=1e-15)
-    assert factors.left_count[1, 1] == 0 and factors.left_count.sum() == 11
+    assert factors.left_observed[1, 1] == 0 and factors.left_observed.sum() == 11
 
 
 def test_random_members():
@@ -81,7 +81,7 @@ def test_random_members():
         view = draw_view(data, rng, members=True)
         x = view.factors["phi"].right
         axis = view.axes["inputs"]
-        assert x.shape == (6, 4) and axis.size == axis.count == 6 and axis.groups is None
+        assert x.shape == (6, 4) and axis.size == axis.n_units == 6 and axis.groups is None
         place = where(x, X)
         np.testing.assert_array_equal(GROUPS[place[:, 0, 0]], view.units["inputs"][0])
         np.testing.assert_array_equal(COLUMNS[place[0, :, 1]], view.units["features"][0])
@@ -107,7 +107,7 @@ def test_random_pairs(grouped):
     gaps = X.copy()
     gaps[3, 2] = np.nan
     factors = draw_view(opened(gaps), rng, pairs=True).factors["phi"]
-    assert (factors.right[factors.right_count == 0] == 0).all()
+    assert (factors.right[factors.right_observed == 0] == 0).all()
 
 
 def test_permutations_and_systems():

@@ -17,38 +17,39 @@ from .graphs import CycleOptions, Entry, word_graphs
 from .views import FEWEST_CYCLES, Means, View
 
 # %% ../../nbs/inside_all_cycles.ipynb #a538c66c
-def center_columns(x, count, weights):  # matrix; where it was measured; of the rows
+def center_columns(x, observed, weights):  # matrix; where it was measured; of the rows
     "Subtract from each column its mean over the rows, of what was measured."
     weights = namespace(x).asarray(np.ones(len(x)) if weights is None else weights)
-    number = weights.sum() if count is None else weights @ count
+    number = weights.sum() if observed is None else weights @ observed
     mean = (weights @ x) / (number + (number == 0))
-    return x - (mean if count is None else count * mean)
+    return x - (mean if observed is None else observed * mean)
 
 
 def label_matrices(view: View):
     """Return what decides the graphs of a view, and two dicts, label -> matrix (P, Q): all
     matrices, and which entries were measured if some are missing."""
-    factors, measured, matrices, counts = [], {}, {}, {}
+    factors, entries, matrices, indicators = [], {}, {}, {}
     for name, x in view.factors.items():
         right = Entry(name, "right", ("inputs", view.spaces[name]))
         left = right if x.left is x.right else right._replace(role="left")
         factors.append((name, (left, right)))
-        measured |= {left: (x.left, x.left_count), right: (x.right, x.right_count)}
-    backends = {backend(x) for x, _ in measured.values()}
-    missing = any(count is not None for _, count in measured.values())
-    for label, (x, count) in measured.items():
+        entries |= {left: (x.left, x.left_observed), right: (x.right, x.right_observed)}
+    backends = {backend(x) for x, _ in entries.values()}
+    missing = any(observed is not None for _, observed in entries.values())
+    for label, (x, observed) in entries.items():
         if len(backends) > 1:  # numpy and torch
-            x, count = to_numpy(x), None if count is None else to_numpy(count)
+            x, observed = to_numpy(x), None if observed is None else to_numpy(observed)
         if missing:
-            count = 0 * x + (1.0 if count is None else count)
-            counts |= {label: count, label.count: count}
+            observed = 0 * x + (1.0 if observed is None else observed)
+            indicators |= {label: observed, label.observed: observed}
         weights, noise = view.axes["inputs"].weights, view.factors[label.system].noise
-        matrices[label] = center_columns(x, count, weights) if view.center else x
+        matrices[label] = center_columns(x, observed, weights) if view.center else x
         if noise is not None:
             square = label._replace(role="square")
             matrices[square] = matrices[label] ** 2 - noise.variance(x)
             if missing:
-                matrices[square], counts[square] = count * matrices[square], count
+                matrices[square] = observed * matrices[square]
+                indicators[square] = observed
     sizes = [(kind, axis.population) for kind, axis in view.axes.items()]
     options = CycleOptions(
         factors=tuple(factors),
@@ -56,9 +57,9 @@ def label_matrices(view: View):
         population=tuple((kind, size) for kind, size in sizes if size is not None),
         grouped=tuple(kind for kind, x in view.axes.items() if x.groups is not None),
         missing=missing,
-        noisy=tuple(name for name, x in view.factors.items() if x.noise is not None),
+        with_noise_law=tuple(name for name, x in view.factors.items() if x.noise),
     )
-    return options, {**counts, **matrices}, counts
+    return options, indicators | matrices, indicators
 
 # %% ../../nbs/inside_all_cycles.ipynb #2072e9af
 def combine_terms(
@@ -111,23 +112,23 @@ def sum_graphs(terms, matrices, axes, means=None, coefficients=None):
     return totals, through
 
 # %% ../../nbs/inside_all_cycles.ipynb #505bdb27
-def unit_deviations(view, words, coefficients, patterns, through, counted):
+def unit_deviations(view, words, coefficients, patterns, through, of_indicators):
     """Return the estimates without each unit less the estimates {eq}`eq-deviation`: a dict,
     kind of axis -> (words, units). `patterns` (terms,) are the means of patterns, `through`
-    the sums through each unit, `counted` those of the counts, if entries are missing."""
+    the sums through each unit, `of_indicators` those of ones where entries are observed."""
     deviations = {}
     for kind, axis in view.axes.items():
         visits = [sum(kind in ("inputs", view.spaces[s]) for s in word) for word in words]
         v = np.array(visits)[:, None]  # units of this kind in a cycle of each word
-        fraction = v / axis.count  # of all cycles, those through a unit
+        fraction = v / axis.n_units  # of all cycles, those through a unit
         means = coefficients.get(kind, coefficients[""])
         expected = fraction * (means @ np.nan_to_num(patterns))[:, None]
-        if counted:
-            expected = counted[kind]
-        if counted and len(patterns) == len(v):  # each word is a single pattern
+        if of_indicators:
+            expected = of_indicators[kind]
+        if of_indicators and len(patterns) == len(v):  # each word is a single pattern
             fraction, expected = expected, expected * patterns[:, None]
         lost = v + (view.center and kind == "inputs")  # a mean takes a row
-        rest = (1 - fraction) * (axis.count - lost) / np.maximum(axis.count - v, 1)
+        rest = (1 - fraction) * (axis.n_units - lost) / np.maximum(axis.n_units - v, 1)
         rest = np.where(rest > FEWEST_CYCLES, rest, np.nan)
         deviations[kind] = np.where(v == 0, 0.0, (expected - through[kind]) / rest)
     return deviations
@@ -139,15 +140,15 @@ def word_means(
     deviations: bool = True,  # whether to compute leave-one-out deviations
 ) -> Means:
     "Average over all cycles of each word, with rows and columns of distinct units."
-    options, matrices, counts = label_matrices(view)
+    options, matrices, indicators = label_matrices(view)
     terms, coefficients, axes = word_graphs(tuple(words), options), {}, view.axes
     n_choices = []  # of distinct rows and columns for each pattern; NaN: there are too few
     for positions in terms.positions:
-        ways = math.prod(math.perm(axes[kind].count, n) for kind, n in positions.items())
+        ways = math.prod(math.perm(axes[kind].n_units, n) for kind, n in positions.items())
         n_choices.append(float(ways) or math.nan)
     means = terms.sums / np.array(n_choices)[:, None]
-    if counts:  # the fraction of the cycles of each pattern that is measured
-        fraction, size = combine_terms(means, sum_graphs(terms, counts, axes)[0])
+    if indicators:  # the fraction of the cycles of each pattern that is measured
+        fraction, size = combine_terms(means, sum_graphs(terms, indicators, axes)[0])
         fraction = to_numpy(fraction)  # of a tensor with gradient
         means = means / np.where(fraction > FEWEST_CYCLES * size, fraction, np.nan)[:, None]
     if deviations:
@@ -161,10 +162,10 @@ def word_means(
     rounding = np.where(unknown, 0.0, np.finfo(float).eps * size)
     if not deviations:
         return Means(values, {}, rounding)
-    patterns, counted = to_numpy(combine_terms(means, totals)[0]), {}
-    if counts:
+    patterns, of_indicators = to_numpy(combine_terms(means, totals)[0]), {}
+    if indicators:
         expected = means if len(means) == len(words) else means * patterns[:, None]
-        counted = sum_graphs(terms, counts, axes, expected, coefficients)[1]
-    changes = unit_deviations(view, words, coefficients, patterns, through, counted)
+        of_indicators = sum_graphs(terms, indicators, axes, expected, coefficients)[1]
+    changes = unit_deviations(view, words, coefficients, patterns, through, of_indicators)
     changes = {kind: np.where(unknown[:, None], np.nan, x) for kind, x in changes.items()}
     return Means(to_numpy(values), changes, rounding)

@@ -59,7 +59,7 @@ class Moments(NamedTuple):
 def random_blocks(axis: AxisInfo, size: int, rng) -> list:
     "Return disjoint random blocks of about so many rows: lists of row numbers, sorted."
     n_blocks = max(1, axis.size // size)
-    blocks = np.array_split(rng.permutation(axis.count), n_blocks)
+    blocks = np.array_split(rng.permutation(axis.n_units), n_blocks)
     if axis.groups is None:
         return [np.sort(rows) for rows in blocks]
     return [np.flatnonzero(np.isin(axis.groups, groups)) for groups in blocks]
@@ -71,7 +71,7 @@ def sample_rows(axis: AxisInfo, size: int | None, rng, fewest_groups=1) -> np.nd
         return np.arange(axis.size)
     if axis.groups is None:
         return np.sort(rng.choice(axis.size, size, replace=False))
-    groups = rng.permutation(axis.count)
+    groups = rng.permutation(axis.n_units)
     n_rows = np.cumsum(np.bincount(axis.groups)[groups])
     n_groups = max(fewest_groups, np.sum(n_rows <= size))
     return np.flatnonzero(np.isin(axis.groups, groups[:n_groups]))
@@ -85,7 +85,7 @@ def add_sampling_error(
     n_units: int,  # rows, or groups of rows
 ) -> Moments:
     "Return moments of sampled rows with the errors of all rows and of the sample."
-    share = sample.inputs.count / n_units
+    share = sample.inputs.n_units / n_units
     if share == 1:
         return moments
     orders = sorted({len(word) for word in words})
@@ -124,7 +124,7 @@ def combine_views(views: list, data: Data, method: Method, randomized: bool) -> 
     with_deviations = [view for view in views if view.means.deviations]
     weight = sum(view.weight for view in with_deviations)
     for kind, axis in data.axes.items() if with_deviations else ():
-        deviations = np.zeros((len(values), axis.count))
+        deviations = np.zeros((len(values), axis.n_units))
         for view in with_deviations:
             for units in view.units[kind]:
                 deviations[:, units] += view.weight * view.means.deviations[kind]

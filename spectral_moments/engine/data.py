@@ -28,10 +28,10 @@ class AxisInfo:
     population: int = None  # size of the finite population; None: infinite
 
     def __post_init__(self):
-        self.count, self.weights = self.size, None  # sampling units; of each row or column
+        self.n_units, self.weights = self.size, None  # of each row or column
         if self.groups is not None:  # one over the size of its group
             sizes = np.bincount(self.groups)
-            self.count, self.weights = len(sizes), 1.0 / sizes[self.groups]
+            self.n_units, self.weights = len(sizes), 1.0 / sizes[self.groups]
         self.correction = math.sqrt(1 - self.size / (self.population or math.inf))
 
     def take(self, keep):
@@ -155,7 +155,7 @@ class Data:
         self.spaces = {name: matrix.space for name, matrix in matrices}
         self.n_trials = {name: matrix.shape[0] for name, matrix in matrices}
         self.missing = {name: matrix.n_missing for name, matrix in matrices}  # entries
-        self.noisy = [name for name, matrix in matrices if matrix.noise is not None]
+        self.with_noise_law = [name for name, matrix in matrices if matrix.noise]
         self.in_memory = all(matrix.backend in ("numpy", "torch") for _, matrix in matrices)
         self.widest = max(shape[2] for shape in self.shapes.values())
         self.axes = {"inputs": self.inputs}  # kind of axis -> `AxisInfo`

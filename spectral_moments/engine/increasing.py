@@ -334,8 +334,8 @@ def increasing_means(view, words, deviations=True, n_jobs=1):
     sums = _mean_sums(factors.right, factors.left, *options)
     P, Q = factors.right.shape  # a cycle of order n passes n of the rows and of the columns
     count = [np.ones(n_max), n[:, None] / np.full(P, P), n[:, None] / np.full(Q, Q)]
-    if factors.left_count is not None:
-        count = _mean_sums(factors.right_count, factors.left_count, *options)
+    if factors.left_observed is not None:
+        count = _mean_sums(factors.right_observed, factors.left_observed, *options)
     total = np.where(count[0] > 0, count[0], np.nan)
     values, changes = sums[0] / total, {}
     for kind, part, share in zip(("inputs", view.spaces[name]), sums[1:], count[1:]):

@@ -38,7 +38,7 @@ def exact_order(data: Data) -> int:
 
 def supports_increasing(data: Data) -> bool:
     "Return whether the data are one system of infinitely many features, of unknown noise."
-    return len(data.names) == 1 and not data.finite and not data.noisy
+    return len(data.names) == 1 and not data.finite and not data.with_noise_law
 
 # %% ../../nbs/inside_methods.ipynb #dcd9b394
 def check_words(data: Data, words: tuple, method: str = "auto") -> None:
@@ -77,7 +77,7 @@ def check_sizes(data: Data, words: tuple) -> None:
         needs["inputs"] = 2 * len(word) if data.center else len(word)
         for kind, need in needs.items():
             axis, units = data.axes[kind], "inputs" if kind == "inputs" else "features"
-            if axis.count >= need:
+            if axis.n_units >= need:
                 continue
             if axis.groups is not None:
                 units = f"groups of {units}"
@@ -85,7 +85,7 @@ def check_sizes(data: Data, words: tuple) -> None:
                 units = f"{units} (or center=False)"
             asked = f"n_max = {len(word)}" if single else f"the word {' '.join(word)}"
             remedy = "; use a smaller n_max" if len(word) > 2 and single else ""
-            problem = f"{asked} needs {need} {units}; there are {axis.count}{remedy}"
+            problem = f"{asked} needs {need} {units}; there are {axis.n_units}{remedy}"
             raise ArgumentError("n_max" if single else "words", problem)
 
 # %% ../../nbs/inside_methods.ipynb #ced77e69
@@ -115,13 +115,13 @@ def choose_method(data: Data, order: int, options: Options) -> Method:
         draws, pairs = max(draws, 1), data.center and any(data.missing.values())
         label = f"all cycles of random {'pairs' if pairs else 'members'} ({draws} draws)"
         method = Method(word_means, label, members=members, pairs=pairs, draws=draws)
-        n_rows = data.inputs.count if members else n_rows
+        n_rows = data.inputs.n_units if members else n_rows
     if options.method != "auto" or n_rows <= max(TALLEST, TALLEST_RATIO * data.widest):
         return method
     if order <= 2 and has_pair_sums(data):
         return Method(pair_means, "all rows")
     size = max(BLOCK_ROWS, BLOCK_RATIO * data.widest)
-    size = max(size, BLOCK_GROUPS * data.inputs.size // data.inputs.count)
+    size = max(size, BLOCK_GROUPS * data.inputs.size // data.inputs.n_units)
     return method._replace(description="blocks of rows", draws=1, block_size=size)
 
 # %% ../../nbs/inside_methods.ipynb #f2c3db93
@@ -190,4 +190,4 @@ def run_plan(
         moments = pair_means(data, short, options, sample)
         if moments is not None:
             of_all_rows = short, drop_lost(moments, sample, short)
-    return add_sampled(sample, words, options, of_all_rows, axis.size, axis.count)
+    return add_sampled(sample, words, options, of_all_rows, axis.size, axis.n_units)

@@ -35,7 +35,7 @@ class Products(NamedTuple):
 class PairSums(NamedTuple):
     "Hold sums over rows z about a fixed origin; those of two parts of the rows add."
 
-    count: int  # number of groups G
+    n_groups: int  # G
     total: np.ndarray  # sum of the group means, (D,)
     whole: np.ndarray  # sum over groups of the mean of z z', (D, D)
     between: np.ndarray  # sum over groups of (mean z) (mean z)', (D, D)
@@ -115,7 +115,7 @@ def _form(x, block, y):
 
 def about_mean(sums: PairSums, places: dict) -> PairSums:
     "Return the sums about the mean of all groups, of which `KL` is used."
-    M, N, mean, products = sums.whole, sums.between, sums.total / sums.count, {}
+    M, N, mean, products = sums.whole, sums.between, sums.total / sums.n_groups, {}
     for (word, own), known in sums.products.items():
         a, b, c, d = places[word]
         split = (slice(None), None) if own else (None, slice(None))  # each column, or all
@@ -123,7 +123,7 @@ def about_mean(sums: PairSums, places: dict) -> PairSums:
         Kb, Kd, La, Lc = (x[(slice(None), *split)] for x in known[1:])
         ac, bd = (alpha * gamma).sum(axis=1), (beta * delta).sum(axis=1)
         shared = ac * _trace(_block(N, b, d, own)) + bd * _trace(_block(N, a, c, own))
-        shared += _form(alpha, _block(N, c, b, own), delta) - 3 * sums.count * ac * bd
+        shared += _form(alpha, _block(N, c, b, own), delta) - 3 * sums.n_groups * ac * bd
         shared += _form(gamma, _block(N, a, d, own), beta)
         of_i, of_j = [], []  # what depends on the row i, or on the row j, only
         for A in (M,) if len(Kb) == 1 else (M, N):  # without groups they are the same
@@ -153,7 +153,7 @@ def column_pairs(data, word, left_out=0):
 def _pair_total(sums, places, word, own, center):
     "Return a word of two letters summed over pairs of columns, or over single columns."
     a, b, c, d = places[word]
-    M, N, G = sums.whole, sums.between, sums.count
+    M, N, G = sums.whole, sums.between, sums.n_groups
     KL = sums.products[word, own].KL.sum(axis=2)
     M_ab, M_cd = _block(M, a, b, own), _block(M, c, d, own)
     value = ((M_ab * M_cd).sum() - KL[0, 0]) / math.perm(G, 2)
@@ -172,9 +172,9 @@ def word_value(sums: PairSums, word: tuple, places: dict, data: Data) -> float:
     same, pairs = column_pairs(data, word)
     if len(word) == 1:
         a, _, c, _ = places[word]
-        value = np.trace(sums.whole[a, c]) / sums.count
+        value = np.trace(sums.whole[a, c]) / sums.n_groups
         if data.center:
-            value += np.trace(sums.between[a, c]) / math.perm(sums.count, 2)
+            value += np.trace(sums.between[a, c]) / math.perm(sums.n_groups, 2)
         return value / pairs
     value = _pair_total(sums, places, word, False, data.center)
     if same:
@@ -294,7 +294,8 @@ def has_pair_sums(data: Data) -> bool:
     "Return whether orders one and two follow from sums over all rows."
     columns = [kind for kind in data.grouped if kind != "inputs"]
     width = sum(shape[2] for shape in data.shapes.values())
-    return not (columns or data.noisy or any(data.missing.values()) or width > WIDEST)
+    missing = any(data.missing.values())
+    return not (columns or data.with_noise_law or missing or width > WIDEST)
 
 
 def pair_means(
@@ -306,7 +307,7 @@ def pair_means(
     "Estimate words from sums over all rows."
     near, groups = data if sample is None else sample, data.inputs.groups
     stored = sample is not None and groups is not None
-    if stored and (np.diff(groups) != 0).sum() >= data.inputs.count:
+    if stored and (np.diff(groups) != 0).sum() >= data.inputs.n_units:
         return None
     reader, arrays = make_reader(near, words), [x.trials for x in data.matrices.values()]
     options.bar.total += data.inputs.size
@@ -343,9 +344,9 @@ def pair_moments(
         for kind, axis in data.axes.items():
             mean = np.mean([x[kind] for x in by_split], axis=0)
             replicates[kind] = Replicates(axis.correction * mean)
-        share = data.inputs.count / sums[0].count
+        share = data.inputs.n_units / sums[0].n_groups
         if share < 1:
-            multiplicity = np.full(data.inputs.count, 1 / share)
+            multiplicity = np.full(data.inputs.n_units, 1 / share)
             replicates["inputs"] = replicates["inputs"]._replace(multiplicity=multiplicity)
     pairs = np.array([column_pairs(data, word)[1] for word in words])
     rounding, lost = np.max(rounding, axis=0) / pairs, np.zeros(len(words), dtype=bool)
@@ -356,7 +357,7 @@ def pair_moments(
 def _size(about_origin, sums, word, places):
     "Return the size of what was added for a word, which bounds its rounding error."
     a, b, c, d = places
-    before, M, G = abs(about_origin.whole), abs(sums.whole), sums.count
+    before, M, G = abs(about_origin.whole), abs(sums.whole), sums.n_groups
     if len(word) == 1:
         return np.trace(before[a, c]) / G
     size = (before[a, b] * M[c, d] + M[a, b] * before[c, d]).sum()
@@ -366,13 +367,13 @@ def _size(about_origin, sums, word, places):
 
 def _deviations(data, words, reader, split, sums):
     "Return deviations (words, units) by kind of axis, for one split of the repeats."
-    G, places, origin = sums.count, reader.places, reader.origin
+    G, places, origin = sums.n_groups, reader.places, reader.origin
     if data.center:
         origin = origin + sums.total / G
     deviations = {}
     for kind, axis in data.axes.items():
-        deviations[kind] = np.zeros((len(words), axis.count))
-    meet, scale = [[0.0] * 3 for _ in words], G / data.inputs.count
+        deviations[kind] = np.zeros((len(words), axis.n_units))
+    meet, scale = [[0.0] * 3 for _ in words], G / data.inputs.n_units
     for rows, labels in row_pieces(data):
         z = stack_rows([x.rows(rows) for x in data.matrices.values()], split) - origin
         for groups, x in split_groups(z, labels):

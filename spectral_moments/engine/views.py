@@ -23,8 +23,8 @@ class Factors(NamedTuple):
 
     left: Any  # from a row to a column
     right: Any  # from a column to a row; the same object for one repeat
-    left_count: Any = None  # 1 where the left factor was measured, 0 where not; None: all
-    right_count: Any = None  # the same of the right factor
+    left_observed: Any = None  # 1 where the left factor was measured, else 0; None: all
+    right_observed: Any = None  # the same of the right factor
     noise: Noise = None  # law of the noise of single entries
 
 
@@ -130,19 +130,19 @@ def make_factors(
     if partners is not None:
         others = matrix.rows(partners)[:, :, columns]
         halves, noise = _differences(halves, _half_means(others, split, missing)), None
-    (right, right_count), (left, left_count) = halves[0], halves[-1]
+    (right, right_observed), (left, left_observed) = halves[0], halves[-1]
     if missing:  # such entries are 0
-        single, right = left is right, right * right_count
-        left = right if single else left * left_count
-    return Factors(left, right, left_count, right_count, noise)
+        single, right = left is right, right * right_observed
+        left = right if single else left * left_observed
+    return Factors(left, right, left_observed, right_observed, noise)
 
 
 def _differences(halves, partners):
     "Return differences of rows, whose mean is zero, with the covariance of one row."
     differences = []
-    for (x, x_count), (y, y_count) in zip(halves, partners):
-        count = None if x_count is None else x_count * y_count
-        differences.append(((x - y) * math.sqrt(0.5), count))
+    for (x, x_observed), (y, y_observed) in zip(halves, partners):
+        observed = None if x_observed is None else x_observed * y_observed
+        differences.append(((x - y) * math.sqrt(0.5), observed))
     return differences
 
 # %% ../../nbs/inside_views.ipynb #572b2aa2
