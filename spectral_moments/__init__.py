@@ -11,7 +11,7 @@ Networks        watch record inverse_dimension
 Data            load Stream Recording report
 Estimators      naive kong_valiant increasing all_cycles
 Known answers   Linear PowerLaw RBF
-Results         Estimate Quantity EstimateWarning ArgumentError
+Results         Estimate Quantity ArgumentError
 
 Everything else by its module, for instance sm.processes.Discrete, sm.noise.noise_check.
 help(sm.estimate) explains every option.

@@ -21,7 +21,6 @@ from .spectrum.power_laws import power_law as power_law
 from .spectrum.submatrices import dimension_by_size as dimension_by_size
 from .results import Estimate as Estimate
 from .results import Quantity as Quantity
-from .results import EstimateWarning as EstimateWarning
 from .checks import ArgumentError as ArgumentError
 from .results import from_moments as from_moments
 from .estimators import naive as naive

@@ -22,7 +22,7 @@ from .checks import ArgumentError, check_level, check_numbers
 from .checks import check_options
 from .diagnostics import collect_notes
 from .errors import SCALES, ErrorDistribution
-from .quantities import EstimateWarning, Quantity, ResultTable  # noqa: F401
+from .quantities import Quantity, ResultTable
 from .quantities import json_ready, rename_replicates
 
 # %% ../nbs/inside_results.ipynb #d84c1634

@@ -22,7 +22,6 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 import math
 import re
 import sys
-import warnings
 from functools import partial
 
 import numpy as np
@@ -536,7 +535,6 @@ def other_networks(settings, seed):
 
 def measure_layers(run):
     "All that the chapter shows."
-    warnings.simplefilter("ignore", sm.EstimateWarning)
     torch.set_num_threads(1)
     settings = run.settings
     systems, objects, right = make(settings, run.seed)

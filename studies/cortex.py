@@ -14,7 +14,6 @@ import os
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # many small products
 
 import sys
-import warnings
 from functools import partial
 
 import numpy as np
@@ -23,14 +22,7 @@ from common import Part, main
 from dimensionality import participation_ratio
 from recordings import halves, load
 
-from spectral_moments import (
-    EstimateWarning,
-    alignments,
-    all_cycles,
-    estimate,
-    kong_valiant,
-    naive,
-)
+from spectral_moments import alignments, all_cycles, estimate, kong_valiant, naive
 
 SEED = 2031
 SYSTEMS = {
@@ -200,7 +192,6 @@ def answers(trials, objects):
 
 def measure(run):
     "The estimates of all systems, their alignments, and the sweeps."
-    warnings.simplefilter("ignore", EstimateWarning)  # small submatrices are noted
     trials = {name: load(*which).trials for name, which in SYSTEMS.items()}
     single = {name: x for name, x in trials.items() if "," in name}
     seen = {name: run.once(f"look {name}", look, x) for name, x in single.items()}
@@ -250,7 +241,6 @@ def compared(name, settings):
 
 def measure_one_trial(run):
     "All areas."
-    warnings.simplefilter("ignore", EstimateWarning)
     settings = run.settings
     return {"areas": {name: run.once(name, compared, name, settings) for name in SINGLE}}
 

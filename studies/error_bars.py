@@ -28,7 +28,7 @@ import numpy as np
 from common import Part, main
 from scipy.special import ndtri
 
-from spectral_moments import RBF, EstimateWarning, Linear, errors, estimate
+from spectral_moments import RBF, Linear, errors, estimate
 from spectral_moments.diagnostics import influential_units
 from spectral_moments.errors import (
     ErrorDistribution,
@@ -221,7 +221,6 @@ def case_summary(run, name, process, shape, n_matrices):
 
 def measure_coverage(run):
     "All cases."
-    warnings.simplefilter("ignore", EstimateWarning)  # unusable orders are counted
     cases = run.settings["cases"]
     return {
         "cases": {name: case_summary(run, name, **case) for name, case in cases.items()}
@@ -371,7 +370,6 @@ def cell(found, truth):
 
 def measure_usable(run):
     "All processes and sizes."
-    warnings.simplefilter("ignore", EstimateWarning)
     cases = {}
     for name in run.settings["processes"]:
         truth = LATENT[name].moments(N_USABLE)
@@ -400,7 +398,6 @@ def one_dimension(process, shape, seed, index):
 
 def measure_dimension(run):
     "How often the interval holds the truth, where there is one; where it misses."
-    warnings.simplefilter("ignore", EstimateWarning)
     warnings.simplefilter("ignore", RuntimeWarning)  # of two draws none may be determined
     cases = {}
     for name in run.settings["processes"]:
@@ -455,7 +452,6 @@ def held(drawn, truth, factor=1.0):
 
 def measure_sensitivity(run):
     "Coverage for each acceleration, and given usable for each limit, over processes."
-    warnings.simplefilter("ignore", EstimateWarning)
     known, found = run.settings, {"acceleration": {}, "usable": {}}
     for k, process in enumerate(known["processes"]):
         one = partial(measured, process, known["shape"], [run.seed, 1, k])

@@ -27,14 +27,7 @@ from common import Part, main
 from numba import njit
 from torch.nn.functional import one_hot
 
-from spectral_moments import (
-    EstimateWarning,
-    all_cycles,
-    estimate,
-    increasing,
-    naive,
-    participation_ratio,
-)
+from spectral_moments import all_cycles, estimate, increasing, naive, participation_ratio
 
 with warnings.catch_warnings():  # a progress bar without widgets is fine
     warnings.simplefilter("ignore")
@@ -402,9 +395,6 @@ def drawn(study, settings, width, seeds):
 
 def train_group(settings, tasks, index):
     "The networks of one width for a few seeds: what was measured, for each."
-    warnings.simplefilter(
-        "ignore", EstimateWarning
-    )  # a subset of a trained layer is doubted
     study, width, seeds = tasks[index]
     s, few = settings[study], {seed: {} for seed in seeds}
     subsets = s["subsets"] is not None and s["subsets"]["width"] == width
@@ -472,7 +462,6 @@ def measure(run):
 
 def centred_width(settings, first, index):
     "Participation ratios of one width: lists of shape (seeds, epochs, 2), with errors."
-    warnings.simplefilter("ignore", EstimateWarning)
 
     def ratio(phi, center):
         "With its bias removed."

@@ -19,7 +19,6 @@ from spectral_moments import networks
 from spectral_moments.checks import ArgumentError
 from spectral_moments.networks import inverse_dimension, record
 
-quiet = pytest.mark.filterwarnings("ignore::spectral_moments.EstimateWarning")
 watch, POSITIONS = sm.watch, ("sample", "mean", "features")
 
 
@@ -102,7 +101,6 @@ def test_rows_are_those_of_direct_collection(model):
     refused("layers", "not called", watched(model, x, "unused").sample, "unused")
 
 
-@quiet
 def test_answers_are_those_of_the_sample(model):
     x = torch.randn(40, 5)
     with watch(model, ["act", "last"]) as seen:
@@ -434,7 +432,6 @@ def test_modes():
     assert len(only.sample("1").values) == 140
 
 
-@quiet
 def test_watches_merge(model):
     x, parts = torch.randn(300, 5), []
     for k, some in enumerate((x[:120], x[120:], x)):
@@ -475,7 +472,6 @@ def test_record(model):
     assert all(weight.grad is None for weight in model.parameters())
 
 
-@quiet
 def test_single_trials_are_named_where_noise_was_measured():
     layer = record(alone(nn.ReLU()), "0", torch.tensor(normal((12, 9), 0)))
     systems = {"layer": layer, "V4": normal((12, 6), 1)}
@@ -487,7 +483,6 @@ def test_single_trials_are_named_where_noise_was_measured():
         assert "Single trial" not in str(found)
 
 
-@quiet
 @pytest.mark.parametrize("shape", [(6, 9), (9, 5)])
 @pytest.mark.parametrize("center", [True, False])
 def test_inverse_dimension_is_that_of_the_estimate(shape, center):

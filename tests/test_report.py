@@ -13,7 +13,6 @@ from conftest import normal
 import spectral_moments as sm
 from spectral_moments.io import report as module
 
-pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 CHEAP = ["Moments", "What more data would give", "Spectrum", "Power law"]
 HOSTILE = {"<script>alert(1)</script>\x1b[31m & b": 1, "x" * 80: 2}
 

@@ -9,7 +9,6 @@ from conftest import normal, python
 import spectral_moments as sm
 
 sklearn = pytest.importorskip("sklearn")
-pytestmark = pytest.mark.filterwarnings("ignore::spectral_moments.EstimateWarning")
 
 
 @pytest.mark.filterwarnings("ignore")  # scikit-learn's about its own checks

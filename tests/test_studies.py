@@ -112,7 +112,6 @@ def test_stored_part_is_the_one_of_the_study(name, label):
 
 
 @pytest.mark.parametrize(("name", "label"), FAST)
-@pytest.mark.filterwarnings("ignore::spectral_moments.results.EstimateWarning")
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")  # spread of equal draws
 def test_first_draws(name, label):
     study = importlib.import_module(name)
