@@ -1,8 +1,8 @@
-# The public names and where they are defined: `__init__.py` reads this table, and so do
-# editors and type checkers. Types and docstrings stand in the modules themselves.
+# The public names and where they are defined: `public_names.py` reads this table, and so do
+# editors and type checkers. Types and docstrings are in the modules themselves.
 
 from .estimation import estimate as estimate
-from .spectrum.feasible import participation_ratio as participation_ratio
+from .estimation import participation_ratio as participation_ratio
 from .results import compare as compare
 from .similarity import alignment as alignment
 from .similarity import alignments as alignments

@@ -4,7 +4,9 @@ import difflib
 import logging
 import os
 import time
+from collections.abc import Callable
 from contextlib import suppress
+from inspect import signature
 from numbers import Integral
 
 import numpy as np
@@ -33,13 +35,16 @@ def show_error(call, *args, **kwargs):
     raise AssertionError("the call was expected to fail, and did not")
 
 
-def check_options(function_name: str, given: dict, known) -> None:
-    "Refuse options that the function does not have, by the function's own name."
+def check_options(function: Callable, given: dict, passed_on) -> None:
+    "Refuse `**options` of a function that are not among those that it passes on."
+    own = [*signature(function).parameters][:-1]
+    known = [*dict.fromkeys([*own, *passed_on])]
     for name in given:
         if name not in known:
-            close = difflib.get_close_matches(name, [*known], 1)
+            close = difflib.get_close_matches(name, known, 1)
             remedy = f"did you mean {close[0]!r}?" if close else f"use {', '.join(known)}"
-            raise ArgumentError(name, f"{function_name}() has no option {name!r}; {remedy}")
+            problem = f"{function.__name__}() has no option {name!r}"
+            raise ArgumentError(name, f"{problem}; {remedy}")
 
 
 def check_count(value: int, name: str, *, least: int = 1, most: float = np.inf) -> int:

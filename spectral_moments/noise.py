@@ -15,10 +15,9 @@ from scipy.linalg import helmert
 from .checks import ArgumentError, check_labels, check_options
 from .engine.arrays import check_trials
 from .errors import Replicates
-from .estimation import estimate
+from .estimation import ESTIMATE_OPTIONS, estimate
 from .results import Estimate, Quantity, ResultTable
 from .similarity import make_alignment
-from .spectrum.feasible import ESTIMATE_OPTIONS
 
 # %% ../nbs/inside_noise.ipynb #39s00006
 def _two_trials(trials):
@@ -104,7 +103,7 @@ def noise_moments(
     **options,  # of `estimate`; population="all" for the features that were measured
 ) -> NoiseMoments:
     "Estimate moments of the noise between repeats, and its alignment with the signal."
-    check_options("noise_moments", options, ESTIMATE_OPTIONS)
+    check_options(noise_moments, options, ESTIMATE_OPTIONS)
     x = _two_trials(trials)
     T, P, Q = x.shape
     labels = check_labels(np.arange(P) if groups is None else groups, P, "groups")

@@ -13,7 +13,6 @@ import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from inspect import signature
 
 import numpy as np
 
@@ -393,12 +392,12 @@ def compare(
     **options,  # of `estimate`, for matrices
 ) -> Comparison:
     "Compare dimensions, or given quantities: differences, ratios, intervals, p-values."
-    from spectral_moments.estimation import estimate
+    from spectral_moments.estimation import ESTIMATE_OPTIONS, estimate
 
     if not isinstance(estimates, dict) or len(estimates) < 2:
         problem = "estimates must be a dict of two or more: name -> Estimate or matrix"
         raise ArgumentError("estimates", problem)
-    check_options("compare", options, list(signature(estimate).parameters)[1:])
+    check_options(compare, options, ("n_max", *ESTIMATE_OPTIONS))
     if paired is not None and str(paired) not in ("inputs", "features"):
         raise ArgumentError("paired", "paired must be None, 'inputs' or 'features'")
     quantities, rows, notes = {}, [], []

@@ -18,12 +18,11 @@ from comparison import signed_root
 
 import spectral_moments as sm
 from spectral_moments.errors import ErrorDistribution, moment_intervals
-from spectral_moments.estimation import estimate
+from spectral_moments.estimation import estimate, participation_ratio
 from spectral_moments.estimators import increasing, kong_valiant
 from spectral_moments.processes import RBF, Discrete, Linear, ReLU, power_sums
 from spectral_moments.spectrum import feasible as fitting
 from spectral_moments.spectrum.bounds import function_bounds, largest_eigenvalue_bounds
-from spectral_moments.spectrum.feasible import participation_ratio
 from spectral_moments.teaching.recovery import recovered_eigenvalues, recovery_bound
 
 ORDERS = 10

@@ -90,12 +90,15 @@ def test_population():
 
 
 def test_options():
-    known = ("center", "groups", "population")
-    checks.check_options("alignment", {"center": True}, known)
-    error = refusal(checks.check_options, "alignment", {"centre": True}, known)
-    assert str(error) == "alignment() has no option 'centre'; did you mean 'center'?"
-    error = refusal(checks.check_options, "alignment", {"xyz": 1}, known)
-    assert str(error).endswith("'xyz'; use center, groups, population")
+    def alike(phi, *, shared=False, center=True, **options):
+        checks.check_options(alike, options, ("center", "groups"))
+
+    alike(1, groups=2)
+    for wrong, meant in (("centre", "center"), ("group", "groups"), ("shred", "shared")):
+        error = refusal(alike, 1, **{wrong: True})
+        assert str(error) == f"alike() has no option {wrong!r}; did you mean {meant!r}?"
+        assert error.argument == wrong
+    assert str(refusal(alike, 1, xyz=1)).endswith("'xyz'; use phi, shared, center, groups")
 
 
 def test_progress_tells_how_long(caplog):

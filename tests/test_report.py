@@ -121,7 +121,7 @@ def test_parts_that_fail_or_would_take_too_long(tmp_path, monkeypatch, undrawn):
         raise RuntimeError("<b>an\nodd</b> reason")
 
     monkeypatch.setattr(sm, "feasible", fails)
-    monkeypatch.setattr(module, "LARGEST", 100)
+    monkeypatch.setattr(module, "MAX_PARTS_ENTRIES", 100)
     page = make(tmp_path, recording()[0])
     assert "Left out: &lt;b&gt;an odd&lt;/b&gt; reason." in page
     assert "Left out: the matrix is large; use sm.dimension_by_size" in page

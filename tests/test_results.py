@@ -79,9 +79,10 @@ def test_the_second_line_says_what_the_features_stand_for():
 
 def test_ascii_where_the_terminal_has_no_utf8(monkeypatch):
     monkeypatch.setattr(sys, "stdout", SimpleNamespace(encoding="ascii"))
-    text = str(EST)
+    text, pair = str(EST), str(sm.alignments({"a": PHI, "b": PHI[:, ::2]}))
     monkeypatch.undo()
     assert "19.9 +- 1.9, 95% CI" in text and text.isascii()
+    assert " +- " in pair and pair.isascii()
 
 
 def test_json_and_records():

@@ -7,7 +7,6 @@ import os
 import re
 from collections.abc import Callable
 from functools import cache
-from inspect import signature
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,10 +16,10 @@ from numpy.typing import ArrayLike
 import spectral_moments as sm
 
 from ..checks import ArgumentError, check_count, check_options, printable
+from ..estimation import DATA_OPTIONS, ESTIMATE_OPTIONS
 from ..results import describe_data
 
-DATA_OPTIONS = ("center", "groups", "column_groups", "population", "noise", "trials")
-LARGEST = 2**25  # entries of a matrix whose random parts are estimated
+MAX_PARTS_ENTRIES = 2**25  # entries of a matrix whose random parts are estimated
 INK = "#0a0b0c"  # replaced by the colour of the text, light or dark
 STYLE = {
     "svg.fonttype": "none",
@@ -81,9 +80,9 @@ def more_data(est) -> list[list]:
 def dimension_of_parts(est, phi, options: dict):
     "Return the dimension against size, from few random parts of a large matrix."
     entries = math.prod(est.shape)
-    if entries > LARGEST:
+    if entries > MAX_PARTS_ENTRIES:
         raise ValueError("the matrix is large; use sm.dimension_by_size with few draws")
-    n_draws = int(np.clip(LARGEST / (8 * entries), 5, 20))
+    n_draws = int(np.clip(MAX_PARTS_ENTRIES / (8 * entries), 5, 20))
     return sm.dimension_by_size(phi, n_draws=n_draws, **options)
 
 
@@ -146,7 +145,7 @@ def report(
         raise ArgumentError("given", "given must be a recording or a dict of recordings")
     if str(paired) not in ("None", "inputs", "features"):
         raise ArgumentError("paired", f"paired = {paired!r} is not 'inputs' or 'features'")
-    check_options("report", options, [*signature(sm.estimate).parameters][2:])
+    check_options(report, options, ESTIMATE_OPTIONS)
     n_max = check_count(n_max, "n_max", least=2)
     recordings = {k: x for k, x in named.items() if not isinstance(x, sm.Estimate)}
     estimates = named | {k: sm.estimate(x, n_max, **options) for k, x in recordings.items()}
