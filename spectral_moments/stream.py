@@ -43,7 +43,7 @@ class Reservoir:
             self._join(other.rows, other.groups, other.keys, other.n_groups)
 
     def _join(self, rows, labels, keys, n_groups):
-        "Keep the groups with the smallest keys of those held and of the new ones."
+        "Keep the groups with the smallest keys of those kept and of the new ones."
         self.n_groups += n_groups
         if self.rows is not None:
             rows = np.concatenate([self.rows, rows], axis=1)
@@ -60,13 +60,12 @@ class Reservoir:
 # %% ../nbs/inside_stream.ipynb #e5421ce0
 def scale_sums(sums, power):
     "Return the `PairSums` of rows multiplied by 2**power."
-    one, products = 2.0**power, {}
+    factor, products = 2.0**power, {}
     for key, (KL, *others) in sums.products.items():
-        products[key] = Products(one**4 * KL, *(one**3 * x for x in others))
-    whole, between = one**2 * sums.whole, one**2 * sums.between
-    return PairSums(
-        sums.n_groups, one * sums.total, whole, between, products, sums.n_missing
-    )
+        products[key] = Products(factor**4 * KL, *(factor**3 * x for x in others))
+    total, whole = factor * sums.total, factor**2 * sums.whole
+    between = factor**2 * sums.between
+    return PairSums(sums.n_groups, total, whole, between, products, sums.n_missing)
 
 # %% ../nbs/inside_stream.ipynb #e5421cc0
 def merge_streams(
@@ -81,14 +80,15 @@ def merge_streams(
             raise ArgumentError("other", f"the streams differ in {name}; make both alike")
     if not (self.n_rows and other.n_rows):
         return copy.deepcopy(self if self.n_rows else other)
-    if self._grouped != other._grouped or len(self._held.rows) != len(other._held.rows):
+    repeats, repeats_of_other = (len(x._reservoir.rows) for x in (self, other))
+    if self._grouped != other._grouped or repeats != repeats_of_other:
         raise ArgumentError("other", "the streams differ in groups or repeats")
     power = other._reader.exponents[0] - self._reader.exponents[0]
     if power > 0:  # sums are made smaller, so that none can overflow
         return merge_streams(other, self)
     both = copy.deepcopy(self)
     both._sums = add_sums(self._sums, [scale_sums(x, power) for x in other._sums])
-    both._held.merge(other._held)
+    both._reservoir.merge(other._reservoir)
     both.n_rows += other.n_rows
     both.n_missing += other.n_missing
     return both
@@ -101,29 +101,30 @@ def estimate_stream(
 ) -> Estimate:
     "Estimate the moments of the rows so far; more may follow."
     stderr = check_flag(stderr, "stderr")
-    held, words = self._held, tuple(power_words(self.n_max))
-    if held.rows is None:
+    reservoir, words = self._reservoir, tuple(power_words(self.n_max))
+    if reservoir.rows is None:
         raise ArgumentError("stream", "the stream has seen no rows; update it first")
+    n_groups = reservoir.n_groups
     data = open_data(
-        {"phi": held.rows},
+        {"phi": reservoir.rows},
         center=self.center,
         population=self.population,
-        groups=held.groups if self._grouped else None,
+        groups=reservoir.groups if self._grouped else None,
         trials=True,
     )
     check_words(data, words)
     options, of_all_rows = Options(deviations=stderr, rng=np.random.default_rng(0)), None
-    if held.n_groups > data.inputs.n_units and not self.n_missing:
+    if n_groups > data.inputs.n_units and not self.n_missing:
         data.matrices["phi"].scale_exponent = self._reader.exponents[0]
         found = pair_moments(data, words[:2], self._reader, self._sums, stderr)
         of_all_rows = words[:2], drop_lost(found, data, words[:2])
-    moments = add_sampled(data, words, options, of_all_rows, self.n_rows, held.n_groups)
+    moments = add_sampled(data, words, options, of_all_rows, self.n_rows, n_groups)
     settings = dict(method="auto", n_permutations=None, seed=0)
     result = make_estimate(moments, data, list(words), settings, ordered=False)
     T, _, Q = result.shapes["phi"]
     result.shapes["phi"] = (T, self.n_rows, Q)
     if self._grouped:
-        result.settings["groups"] = {"inputs": held.n_groups}
+        result.settings["groups"] = {"inputs": n_groups}
     return result
 
 # %% ../nbs/inside_stream.ipynb #021d0bfc
@@ -154,12 +155,12 @@ class Stream:
         self.population = check_population(population, self.n_features)
         sample = check_count(sample, "sample", least=16)
         seed = check_count(random_state, "random_state", least=0)
-        self._held = Reservoir(sample, seed, 2 * self.n_max + 1)
+        self._reservoir = Reservoir(sample, seed, 2 * self.n_max + 1)
         self._reader, self._sums, self._grouped = None, None, None
         self.n_rows, self.n_missing = 0, 0
 
     merge, estimate = merge_streams, estimate_stream
-    n_units = property(lambda self: self._held.n_groups, doc="Rows, or groups, so far.")
+    n_units = property(lambda self: self._reservoir.n_groups, doc="Rows or groups so far.")
 
     def __repr__(self):
         size = f"{self.n_rows} rows x {self.n_features} features"
@@ -167,8 +168,8 @@ class Stream:
 
     def update(
         self,
-        rows: ArrayLike,  # further rows (any number, n_features), or one row; NaN where
-        # missing
+        rows: ArrayLike,  # further rows (any number, n_features), or one row as an array;
+        # NaN where missing
         groups: ArrayLike = None,  # a label for each row; groups come whole in one batch
         trials: bool = None,  # True: the first of three axes counts repeats
     ):  # the stream itself
@@ -190,7 +191,7 @@ class Stream:
             problem = "rows are far larger than the first, beyond the range of doubles"
             raise ArgumentError("rows", f"{problem}; repair or drop them")
         self._sums = sums if self._sums is None else add_sums(self._sums, sums)
-        self._held.add(x.copy(), labels)
+        self._reservoir.add(x.copy(), labels)
         self._grouped = groups is not None
         self.n_rows += x.shape[1]
         self.n_missing += int((x != x).sum())
@@ -202,9 +203,9 @@ class Stream:
         if self.n_features != Q:
             problem = f"rows have {Q} features, and the stream {self.n_features}"
             raise ArgumentError("rows", f"{problem}; pass (rows, {self.n_features})")
-        if self.n_rows and len(self._held.rows) != T:
-            raise ArgumentError(
-                "rows", f"{T} repeats here and {len(self._held.rows)} before; pass as many"
-            )
+        before = len(self._reservoir.rows) if self.n_rows else T
+        if before != T:
+            problem = f"{T} repeats here and {before} before; pass as many"
+            raise ArgumentError("rows", problem)
         if self.n_rows and self._grouped != (groups is not None):
             raise ArgumentError("groups", "pass groups with every batch, or with none")

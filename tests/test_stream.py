@@ -114,12 +114,12 @@ def test_every_row_is_as_likely_in_the_sample():
 
 
 def test_groups_stay_whole_in_the_sample():
-    held = Reservoir(50, 0)
+    sample = Reservoir(50, 0)
     for k in range(20):
-        held.add(normal((2, 12, 3), k), np.repeat(np.arange(4), [1, 2, 4, 5]))
-    sizes = np.bincount(held.groups)
-    assert held.n_groups == 80 and 38 < held.rows.shape[1] <= 50
-    assert {*sizes} <= {1, 2, 4, 5} and len(sizes) == len(held.keys)
+        sample.add(normal((2, 12, 3), k), np.repeat(np.arange(4), [1, 2, 4, 5]))
+    sizes = np.bincount(sample.groups)
+    assert sample.n_groups == 80 and 38 < sample.rows.shape[1] <= 50
+    assert {*sizes} <= {1, 2, 4, 5} and len(sizes) == len(sample.keys)
 
 
 def test_missing_entries_come_into_the_sample():
