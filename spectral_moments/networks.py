@@ -110,7 +110,8 @@ def read_rows(seen, names):
     "Return {layer: `Recording`} of the inputs that are sampled, the same for all layers."
     passes = [drawn for drawn in seen.passes if drawn.rows.keys() >= {*names}]
     if not passes:
-        raise ArgumentError("layers", f"{', '.join(names)}: not called in one pass")
+        problem = f"no pass with rows of {', '.join(names)} was seen; call the model inside"
+        raise ArgumentError("layers", f"{problem} the `with` block")
     keys = np.concatenate([drawn.keys for drawn in passes])
     stay = keys <= largest_key(seen.passes, seen.rows)
     groups = [drawn.groups for drawn in passes]
@@ -144,18 +145,14 @@ def draw_inputs(seen, name, count):
     (args, kwargs), n_first = seen.given, 2 if seen.inputs_second else 1
     sizes = [n for x in list_tensors([args, kwargs]) for n in x.shape[:n_first]]
     if count > max(sizes, default=math.inf):
-        problem = f"{name}: {count} rows for {max(sizes)} inputs are not independent"
-        raise ArgumentError("layers", problem)
+        problem = f"{name}: {count} rows for {max(sizes)} inputs are not independent; watch"
+        raise ArgumentError("layers", f"{problem} a layer whose first axis is the inputs")
     version = seen.model.training, sum(x._version for x in seen.model.parameters())
     if version != seen.version:
         seen.reset(version)
     (keys, places), labels = seen.rng.random((count, 2)).T, {}
     for what, function, n_axes in (("groups", seen.groups, 1), ("mask", seen.mask, 2)):
         if function is not None:
-            if not callable(function):
-                returned = "a label of each input" if n_axes == 1 else "False for padding"
-                problem = f"{what} must be a function, called like the model, that returns"
-                raise ArgumentError(what, f"{problem} {returned}")
             found = function(*args, **kwargs)
             labels[what] = np.asarray(found.cpu() if torch.is_tensor(found) else found)
             if labels[what].ndim != n_axes or len(labels[what]) != count:
@@ -222,6 +219,12 @@ class Watch:
         for name, values in known.items():
             if str(getattr(self, name)) not in map(str, values):
                 raise ArgumentError(name, f"{name} must be one of {values}")
+        returned = dict(groups="a label of each input", mask="False for padding")
+        for name in returned:
+            function = getattr(self, name)
+            if function is not None and not callable(function):
+                problem = f"{name} must be a function, called like the model, that returns"
+                raise ArgumentError(name, f"{problem} {returned[name]}")
         self.rows = 2**62 if self.rows is None else check_count(self.rows, "rows")
         self.units = 2**62 if self.units is None else check_count(self.units, "units")
         parts = [*self.model.modules()]

@@ -98,7 +98,12 @@ def test_rows_are_those_of_direct_collection(model):
         found = seen.sample(name)
         close(found.values, array(rows))
         assert found.values.dtype == np.float64 and found.groups is None
-    refused("layers", "not called", watched(model, x, "unused").sample, "unused")
+    refused(
+        "layers",
+        "no pass with rows of unused",
+        watched(model, x, "unused").sample,
+        "unused",
+    )
 
 
 def test_answers_are_those_of_the_sample(model):
@@ -294,7 +299,8 @@ def test_refusals(model):
         refused("layers", "no layer .*; the layers are 'first'", watch, model, wrong)
     refused("layers", "no layer .'act', 'last'.;", record, model, ["act", "last"], x)
     refused("model", "torch.nn.Module", watch, [model], "act")
-    refused("groups", "a function", watched, model, x, "act", groups=[1] * 8)
+    refused("groups", "a label of each input", watch, model, "act", groups=[1] * 8)
+    refused("mask", "False for padding", watch, model, "act", mask=x)
     refused("model", "several devices", watch, parallel, "module.0")
     for name, wrong in (("positions", "channels"), ("mode", "test"), ("rows", 0)):
         refused(name, f"{name} (must|=)", watch, model, "act", **{name: wrong})
