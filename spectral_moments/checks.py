@@ -59,7 +59,7 @@ def check_count(value: int, name: str, *, least: int = 1, most: float = np.inf) 
 
 
 def check_order(n_max: int, shape: tuple[int, ...]) -> int:
-    "Return `n_max` as an int, for a matrix or trials of `shape` (..., P, Q)."
+    "Return `n_max` as an int, for a matrix or repeats of `shape` (..., P, Q)."
     n_max, (P, Q) = check_count(n_max, "n_max"), shape[-2:]
     if n_max > min(P, Q):
         problem = f"n_max = {n_max} needs {n_max} rows and columns; phi is {P} x {Q}"

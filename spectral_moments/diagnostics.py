@@ -4,7 +4,7 @@
 
 # %% auto #0
 __all__ = ['N_LOOKED', 'N_ENTRIES', 'N_ROWS', 'N_NAMED', 'MIN_CORRELATION', 'MAX_GAIN', 'MANY_REPEATS', 'OFFSET_SHARE',
-           'MEAN_SHARE', 'EMPTY_SHARE', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS', 'MIN_NAMED_SHARE', 'MAX_SPREAD',
+           'MEAN_SHARE', 'EMPTY_SHARE', 'MAX_COUNT', 'MAX_SHARE', 'MIN_UNITS_TO_NAME', 'MIN_NAMED_SHARE', 'MAX_SPREAD',
            'MIN_STRENGTH_ERROR', 'MIN_UNCERTAIN', 'MAX_DRAWS', 'ALIKE', 'MIN_SOURCE', 'find_duplicates', 'check_data',
            'influential_units', 'uneven_inputs', 'collect_notes']
 
@@ -36,7 +36,7 @@ def _mean_of_trials(trials):  # (T, P, Q) -> three arrays (P, Q)
 
 # %% ../nbs/inside_notes.ipynb #aee937fd
 def find_duplicates(x: np.ndarray):  # (rows, columns)
-    "Find rows that equal an earlier one, hardly by chance."
+    "Find rows that equal an earlier one, ignoring rows with few distinct values."
     first = {}
     same = [first.setdefault(row.tobytes(), i) != i for i, row in enumerate(x + 0.0)]
     copies = np.flatnonzero(same)
@@ -164,7 +164,7 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
 
 # %% ../nbs/inside_notes.ipynb #28dacb0e
 MAX_SHARE = 0.65  # of the variance due to inputs or features that a single unit causes
-MIN_UNITS = 16  # units from which one of them is too many
+MIN_UNITS_TO_NAME = 16  # number of units from which a dominating one is named
 MIN_NAMED_SHARE = 0.1  # of the variance that a unit causes that is named
 MAX_SPREAD = 1.2  # standard deviation over the mean of the squared sizes of inputs
 MIN_STRENGTH_ERROR = 0.05  # error of m(1) over m(1) from which their spread matters
@@ -175,7 +175,7 @@ def influential_units(replicates, what: str = "inputs") -> list[str]:
     u, error = errors.influence(replicates), errors.standard_error(replicates)
     known = np.isfinite(error) & (error > 0)
     shares = (u[known] / error[known, None]) ** 2
-    if shares.shape[1] < MIN_UNITS or not (shares > MAX_SHARE).any():
+    if shares.shape[1] < MIN_UNITS_TO_NAME or not (shares > MAX_SHARE).any():
         return []
     shares = shares[shares.max(axis=1).argmax()]
     order = np.argsort(-shares)[: (shares > MIN_NAMED_SHARE).sum()]
@@ -204,14 +204,14 @@ def _massive_feature(matrix, center):
     x, centred, _ = _mean_of_trials(to_numpy(matrix.preview()[1]))
     square = ((centred if center else x) ** 2).sum(axis=0)
     share, which = square.max() / (square.sum() or 1.0), square.argmax()
-    if len(square) < MIN_UNITS or share <= MAX_SHARE:
+    if len(square) < MIN_UNITS_TO_NAME or share <= MAX_SHARE:
         return []
     feature = f"1 of {len(square)} features ({which})"
     return [f"{feature} has {share:.0%} of the variance: check it."]
 
 # %% ../nbs/inside_notes.ipynb #3509a70c
 _LOST = "{} lost all digits to entries far larger than the others: "
-_REPAIRED = "repair these entries, or subtract the means of columns from a Stream."
+_REPAIRED = "repair them (rows of a Stream: subtract column means first)."
 _REPLACED = "increasing cycles were used instead."
 _FEW_CYCLES = "Too few fully observed cycles for {}; use a smaller n_max, or drop the rows "
 _FEW_CYCLES += "and columns with most missing entries."
@@ -311,6 +311,7 @@ def collect_notes(
     notes += _moment_notes(data, estimate, lost)
     if not single:
         return notes + _shared_notes(data)
+    (matrix,) = data.matrices.values()
     strong = []  # notes on units that are far stronger than others
     for kind, axis in data.axes.items() if scaled.replicates else ():
         if axis.population == axis.size:

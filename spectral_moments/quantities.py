@@ -134,10 +134,10 @@ def add_multiples(scale: Scale, *terms):  # each (factor, `Quantity` or number)
         if not isinstance(term, Quantity):
             term = Quantity(float(term), uncorrected=float(term), error_model=EXACT)
         added.append((factor, term))
-        slope = term.scale.derivative(term.transformed)
-        slope = factor * slope / scale.derivative(scale.to(term.value))
+        derivative = term.scale.derivative(term.transformed)
+        derivative = factor * derivative / scale.derivative(scale.to(term.value))
         for key, source in term.replicates.items():
-            deviations = slope * source.deviations
+            deviations = derivative * source.deviations
             if key in replicates:
                 deviations = deviations + replicates[key].deviations
             replicates[key] = source._replace(deviations=deviations)
@@ -220,9 +220,9 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
     @property
     def error_by_source(self):
         "Standard errors of the value that are due to each kind of unit: kind -> number."
-        slope, total = abs(self.scale.derivative(self.transformed)), {}
+        derivative, total = abs(self.scale.derivative(self.transformed)), {}
         for (_, kind), source in self.replicates.items():
-            error = float(slope * errors.standard_error(source)[0])
+            error = float(derivative * errors.standard_error(source)[0])
             total[kind] = math.hypot(total.get(kind, 0.0), error)
         return total
 
@@ -233,8 +233,6 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
     def interval(self, level: float = 0.95):  # nominal coverage -> (low, high)
         "Compute the confidence interval; infinite where the data give no end."
         return self.interval_ends(1 - check_level(level))
-
-    confidence_interval = interval
 
     def p_value(self, null: float = 0.0) -> float:  # value of the null hypothesis
         "Compute the two-sided p-value: one minus the level of the interval up to `null`."
@@ -260,9 +258,9 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
         Q: int = None,  # number of features, likewise
     ) -> float:
         "Predict the standard error that a matrix of another size would have."
-        total, slope = 0.0, self.scale.derivative(self.transformed)
+        total, derivative = 0.0, self.scale.derivative(self.transformed)
         for key, source in self.replicates.items():
-            error, ratio = float(slope * errors.standard_error(source)[0]), 1.0
+            error, ratio = float(derivative * errors.standard_error(source)[0]), 1.0
             name, size = ("P", P) if key[1] == "inputs" else ("Q", Q)
             if source.size and size is not None:
                 size, R = check_count(size, name), source.population

@@ -193,7 +193,7 @@ def test_a_layer_has_no_more_dimensions_than_units(seed):
     found = sm.estimate(noise, population="all").dimension()
     low, high = found.interval()
     assert found.value <= 12 and low < high <= 12
-    exceeds = "The estimate exceeds the 12 units there are: given as 12."
+    exceeds = "The estimate exceeds the 12 features there are; it is set to 12."
     assert (exceeds in found.notes) == (found.value == 12) == (exceeds in str(found))
     text = str(sm.estimate(noise, population="all"))
     assert text.count(exceeds) == (found.value == 12)

@@ -415,9 +415,9 @@ def test_printed():
     found = alignment(phi, psi)
     first, *others = str(found).splitlines()
     assert first.startswith(f"Alignment of phi and psi: {found.value:.3f}")
-    assert "95% CI" in first and others[-1] == similarity.SINGLE_TRIAL
+    assert "95% CI" in first and others[-1] == similarity.SHARED_NOISE
     assert "60 inputs x 40 features" in others[-2] and "mean removed" in others[-2]
-    assert str(found.permutation_test(19)).endswith(similarity.SINGLE_TRIAL)
+    assert str(found.permutation_test(19)).endswith(similarity.SHARED_NOISE)
     several = alignments({"a": phi, "b": psi})
     assert str(several).count("Single trial") == 1
     repeats = alignment(*(np.stack([z, z + 0.1]) for z in (phi, psi)), trials=True)

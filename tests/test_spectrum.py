@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import spectral_moments as sm
 from spectral_moments.processes import RBF, Linear, power_sums
 from spectral_moments.spectrum import feasible as module
-from spectral_moments.spectrum.bounds import moment_grid
+from spectral_moments.spectrum.bounds import eigenvalue_grid
 from spectral_moments.teaching import recovery
 
 # --- the dimension ------------------------------------------------------------------------
@@ -132,7 +132,7 @@ def test_maximum_entropy_of_sharp_moments_is_near_the_truth():
 
 
 def test_with_the_trace_alone_eigenvalues_form_a_geometric_sequence():
-    s, one = moment_grid(150), np.ones(1)
+    s, one = eigenvalue_grid(150), np.ones(1)
     width = np.append(0, np.diff([0, *(s[1:-1] + s[2:]) / 2, 1]))
     even = module.maximum_entropy(7 * one, 0.1 * one, np.ones((1, len(s))), np.eye(1), s)
     np.testing.assert_allclose(even, 7 * width, rtol=1e-9)

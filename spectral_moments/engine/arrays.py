@@ -197,7 +197,7 @@ class Rows:
         self.read, self.chunk = read, chunk
 
     def __getitem__(self, rows):
-        "Read rows of all trials: a slice, numbers in any order, or `...` for all of them."
+        "Read rows of all repeats: a slice, numbers in any order, or `...` for all of them."
         rows = slice(None) if rows is Ellipsis else rows
         if isinstance(rows, slice):
             first, stop, step = rows.indices(self.shape[-2])
@@ -292,7 +292,7 @@ def take_rows(
     trials,  # as returned by `open_trials`, (T, P, Q)
     rows,  # slice of consecutive rows, or array of row numbers in any order
 ):  # float64 numpy or tensor, (T, n, Q)
-    "Return some rows of all trials in memory, in the order of `rows`."
+    "Return some rows of all repeats in memory, in the order of `rows`."
     if backend(trials) == "file":
         return np.ascontiguousarray(trials[rows], dtype=float)
     if backend(trials) != "dask":

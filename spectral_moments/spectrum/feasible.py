@@ -13,7 +13,8 @@ import numpy as np
 
 from ..checks import ArgumentError, check_count
 from ..results import Estimate, ResultTable, from_moments, new_axes
-from .bounds import eigenvalue_bounds, known_orders, moment_grid
+from .bounds import eigenvalue_bounds, eigenvalue_grid
+from .bounds import known_orders
 
 # %% ../../nbs/inside_feasible.ipynb #fein00006
 def nearest_point(point, generators, root) -> np.ndarray:
@@ -135,7 +136,7 @@ def feasible(est: Estimate) -> Spectrum:  # moments with errors
     "Find the moments nearest to an estimate that some spectrum has: print(feasible(est))."
     m, C = moments_and_covariance(est)
     stderr, n = np.sqrt(C.diagonal()), np.arange(1, len(m) + 1)
-    high, s = m + 2 * stderr, moment_grid(N_GRID)
+    high, s = m + 2 * stderr, eigenvalue_grid(N_GRID)
     upper = float((high[high > 0] ** (1 / n[high > 0])).min())  # of the eigenvalues
     generators = s ** (n - 1)[:, None] * upper ** n[:, None]  # a unit of trace at s
     correlation = C / stderr / stderr[:, None]

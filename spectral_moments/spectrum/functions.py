@@ -4,8 +4,8 @@
 
 # %% auto #0
 __all__ = ['NEWTON_STEPS', 'BISECTIONS', 'MAX_USED', 'MAX_CORRECTION', 'LOWEST', 'HIGHEST', 'NODES', 'SPAN', 'TAIL', 'SLOWEST',
-           'OTHER_TAILS', 'ENTROPIES', 'BOUND_SHARE', 'MAX_UNSEEN', 'MAX_MISFIT', 'MIN_UNITS', 'Scatter', 'decompose',
-           'sample_curve', 'Curve', 'operator_curve', 'extrapolate', 'stieltjes_weights', 'find_target',
+           'OTHER_TAILS', 'ENTROPIES', 'BOUND_SHARE', 'MAX_UNSEEN', 'MAX_MISFIT', 'MIN_CURVE_UNITS', 'Scatter',
+           'decompose', 'sample_curve', 'Curve', 'operator_curve', 'extrapolate', 'stieltjes_weights', 'find_target',
            'SpectralFunction', 'evaluate_curve', 'spectral_function']
 
 # %% ../../nbs/inside_functions.ipynb #fuin00003
@@ -99,7 +99,7 @@ def sample_curve(s: Scatter, log_kappa: np.ndarray) -> tuple[np.ndarray, dict]:
 
 # %% ../../nbs/inside_functions.ipynb #fuin00014
 def _without_noise(trials):
-    "Return means over trials (P, Q) with coefficients that extrapolate to infinitely many."
+    "Return means over repeats (P, Q), with weights that extrapolate to infinitely many."
     T = len(trials)
     if T == 1:
         return [(1.0, trials[0])]
@@ -133,7 +133,7 @@ def _lowest_ridge(s):
 
 # %% ../../nbs/inside_functions.ipynb #fuin00017
 def operator_curve(trials: np.ndarray, center: bool, population=math.inf) -> Curve:
-    "Estimate the curve of an operator from trials (T, P, Q), down to the resolution."
+    "Estimate the curve of an operator from repeats (T, P, Q), down to the resolution."
     means = _without_noise(trials)
     terms = [(weight, decompose(x, center, population)) for weight, x in means]
     first = terms[0][1]
@@ -223,12 +223,12 @@ def find_target(f, unit: float, exponent: int = 0) -> tuple[str, list, Callable]
         raise ArgumentError("f", f"f = {f!r} is not one of {choices} of eigenvalues")
     summand = lambda s: np.asarray(own(np.ldexp(s, 2 * exponent)), dtype=float)
     with np.errstate(all="ignore"):
+        size = np.ldexp(unit / 10, 2 * exponent)
         tried = abs(summand(unit * np.array([1e-60, 0.1, 1.0])))
     if tried.shape != (3,) or not 1e-3 * max(tried) >= tried[0] < max(tried) < np.inf:
-        problem = (
-            "f must take eigenvalues to an array of the same shape and vanish at zero "
-        )
-        problem += f"only; they are about 4**{exponent}: divide phi by its size?"
+        problem = f"""f must map an array of eigenvalues to finite numbers of the same
+            shape, with f(0) = 0; here eigenvalues are about {size:.2g} (divide phi by a
+            constant if that is extreme)"""
         raise ArgumentError("f", problem)
     return name, [summand], lambda total: total
 
@@ -311,11 +311,11 @@ def _function_notes(name, resolved, unseen, endless, misfit):
     return notes
 
 # %% ../../nbs/inside_functions.ipynb #fuin00032
-MIN_UNITS = 8  # independent rows and columns that a curve needs
+MIN_CURVE_UNITS = 8  # independent rows and columns that a curve needs
 
 
 def spectral_function(
-    phi: ArrayLike | Recording,  # matrix (P, Q) or trials (T, P, Q), no missing entries
+    phi: ArrayLike | Recording,  # matrix (P, Q) or repeats (T, P, Q), no missing entries
     f: str | tuple | Callable = "effective_rank",  # or "rankme", ("ridge", number), or a
     # function that is summed over eigenvalues, as numpy.sqrt
     *,
@@ -329,9 +329,9 @@ def spectral_function(
     matrix = data.matrices["phi"]
     x, n_features = to_numpy(matrix.rows()), matrix.features.population or math.inf
     varied = np.ptp(x, axis=1).any() if center else x.any()
-    if data.grouped or matrix.n_missing or min(x.shape[1:]) < MIN_UNITS or not varied:
-        problem = f"phi needs {MIN_UNITS} rows and columns that vary, no missing entries "
-        problem += "and no groups: drop rows with missing entries, pass one of each group"
+    if data.grouped or matrix.n_missing or min(x.shape[1:]) < MIN_CURVE_UNITS or not varied:
+        problem = f"""phi needs {MIN_CURVE_UNITS} rows and columns that vary, no missing
+            entries and no groups: drop rows with missing entries, pass one of each group"""
         raise ArgumentError("phi", problem)
     curve, est = operator_curve(x, center, n_features), estimate(phi, 2, **options)
     bounds = dict(dimension=est.dimension(), n_features=n_features)

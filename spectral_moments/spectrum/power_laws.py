@@ -16,7 +16,7 @@ from scipy.optimize import least_squares
 from scipy.special import chdtrc, ndtri, zeta
 
 from ..checks import ArgumentError, check_count, check_level
-from ..results import Estimate, ResultTable, finite_units
+from ..results import Estimate, ResultTable, population_of
 from .feasible import moments_and_covariance
 
 # %% ../../nbs/inside_power_laws.ipynb #poin00006
@@ -256,7 +256,7 @@ def power_law(
     if str(law) not in OTHER_LAW:
         raise ArgumentError("law", f"law = {law!r} is not 'power' or 'exponential'")
     if rank is None and isinstance(est, Estimate):
-        rank = finite_units(est, next(iter(est.shapes)))
+        rank = population_of(est, next(iter(est.shapes)))
     rank = np.inf if rank is None else check_count(rank, "rank")
     fit = _fit_decay(est, orders, law, rank)
     if 0 < est.shape[1] < FEW_INPUTS:
