@@ -417,6 +417,15 @@ def _group_arrays(groups, xp):
     return given
 
 # %% ../../nbs/inside_contraction.ipynb #8ad0bad5
+def _output_derivatives(plan, weights):
+    "Return the derivatives of a weighted sum of the outputs: loop -> step -> number."
+    derivatives = {block: Counter() for block in plan.order}
+    for number, weight in zip(plan.outputs, weights, strict=True):
+        if weight:
+            derivatives[plan.steps[number].block][number] += float(weight)
+    return derivatives
+
+
 def contract(
     graphs: tuple,  # of tuples of edges; their vertices range freely over rows and columns
     matrices: dict,  # label -> array or tensor (P, Q)
@@ -431,17 +440,14 @@ def contract(
     columns = tuple(kind for kind in lengths if kind != "inputs")
     tall = lengths["inputs"] > max(lengths[kind] for kind in columns)
     plan = make_plan(graphs, ("inputs",) if tall else columns, tuple(groups))
-    given = matrices | _group_arrays(groups, namespace(matrix)) if groups else matrices
+    given = matrices | _group_arrays(groups, namespace(zeros["inputs"]))
     keep, values = len(weights) > 0, {}  # values: number of a step -> its array
     run_forward(plan, "", values, given, keep)
     totals = {number: values[number] for number in plan.outputs if number in values}
     weighted = []  # for each set of weights: derivatives by loop and step; contributions
     for row in weights:
-        derivatives = {block: Counter() for block in plan.order}
-        for number, weight in zip(plan.outputs, row, strict=True):
-            if weight:
-                derivatives[plan.steps[number].block][number] += float(weight)
-        weighted.append((derivatives, {kind: 0 * x for kind, x in zeros.items()}))
+        contributions = {kind: 0 * x for kind, x in zeros.items()}
+        weighted.append((_output_derivatives(plan, row), contributions))
     for kind in [kind for kind in plan.order if kind]:
         outputs = {number for number in plan.outputs if plan.steps[number].block == kind}
         width = max(min(lengths.values()), BLOCK_SIZE // lengths[kind], 1)
