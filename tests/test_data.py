@@ -136,7 +136,8 @@ def test_labels():
     refused("groups", "missing labels", groups=[np.nan, *range(11)])
     frame = pd.DataFrame(X, index=list("abcdefghijkl"))
     order = pd.Series(range(12), index=list("lkjihgfedcba"))
-    refused("groups", "in another order", {"phi": frame}, groups=order)
+    for given in ({"phi": frame}, {"a": frame, "b": X}, {"b": X, "a": frame}):
+        refused("groups", "in another order", given, groups=order)
     refused(
         "column_groups", "dict by the names a, b", {"a": X, "b": X}, column_groups=[0] * 8
     )

@@ -132,6 +132,10 @@ def test_missing_and_infinite_entries_are_seen():
     data.matrices["a"].trials[0, 3, 2] = np.inf
     with pytest.raises(ValueError, match="infinite entries"), np.errstate(all="ignore"):
         pair_means(data, WORDS[1], Options())
+    data = opened({"V1": normal((1, 12, 4)), "IT": normal((1, 12, 4), 1)})
+    data.matrices["IT"].trials = np.full((1, 12, 4), np.inf)
+    with pytest.raises(ValueError, match="V1 or IT has"), np.errstate(all="ignore"):
+        pair_means(data, (("V1",),), Options())
 
 
 def test_a_row_far_larger_than_the_others(monkeypatch):

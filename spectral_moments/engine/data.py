@@ -15,7 +15,7 @@ import numpy as np
 
 from ..checks import ArgumentError, check_count, check_flag
 from ..checks import check_labels, check_numbers, check_population
-from .arrays import backend, infinite, namespace, open_trials
+from .arrays import backend, infinite_error, namespace, open_trials
 from .arrays import BLOCK_BYTES, row_blocks, take_rows, to_numpy
 
 # %% ../../nbs/inside_data.ipynb #c36590f2
@@ -79,7 +79,7 @@ class NamedMatrix:
     space: str = "features"  # columns of one space are distinct in a cycle
     noise: Noise = None  # law of the noise; None: not known
     scale_exponent: int = 0  # rows are handed out divided by 2**scale_exponent
-    n_missing: int = 0  # number of missing entries, as far as they were read
+    n_missing: int = 0  # missing entries; of files extrapolated from the preview
     noiseless: bool = False  # whether nothing was measured, as in a network
 
     def __post_init__(self):
@@ -128,7 +128,7 @@ def find_scale(matrix, name):
         x = to_numpy(trials)
         x = x[x == x]
     if np.isinf(x).any():
-        raise infinite(name)
+        raise infinite_error(name)
     if not x.size:
         raise ArgumentError(name, f"{name} has only NaN entries; pass what was observed")
     if large:
@@ -396,6 +396,7 @@ def open_data(
         if any(not np.array_equal(groups, labels) for labels in recorded[1:]):
             problem = "the systems were recorded with different groups; pass groups"
             raise ArgumentError("groups", problem)
-    _, P, _ = matrices[name].shape
-    groups = check_labels(groups, P, "groups", getattr(phi, "index", None))
+    frames = [x for x in given.values() if hasattr(x, "iloc")]
+    P = next(iter(matrices.values())).shape[1]
+    groups = check_labels(groups, P, "groups", frames[0].index if frames else None)
     return Data(matrices, AxisInfo(P, groups), check_flag(center, "center"))

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .arrays import infinite, sum_blocks, to_numpy
+from .arrays import infinite_error, sum_blocks, to_numpy
 from .average import Moments, Options
 from .data import Data, row_pieces, scale_by_power, split_groups
 from .views import joint_splits, stack_rows
@@ -319,7 +319,7 @@ def pair_means(
             data.missing[name] = matrix.n_missing
         return None
     if not np.isfinite(sums[0].whole).all():
-        raise infinite("phi")
+        raise infinite_error(" or ".join(data.names))
     return pair_moments(near, words, reader, sums, options.deviations)
 
 # %% ../../nbs/inside_pair_sums.ipynb #30bfec72
