@@ -65,6 +65,7 @@ bench: $(STAMP)     ## times and errors, next to peers; BESIDE=PATH measures ano
 	-$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[bench]'  # peers
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/bench.py $(if $(BESIDE),--beside $(BESIDE))
 	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/peers.py
+	OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 $(BIN)/python benchmarks/scale.py
 
 reproduce: $(STAMP) recordings ## draw the first matrices of every stored study again, and compare
 	for name in $(STUDIES); do OMP_NUM_THREADS=1 nice $(BIN)/python studies/$$name.py --check || exit 1; done
