@@ -27,17 +27,17 @@ def estimate(
     center: bool = True,  # remove the mean over inputs, without bias: covariances
     groups: ArrayLike = None,  # a label for each input; a group is one sampling unit
     column_groups: ArrayLike = None,  # a label for each feature, likewise
-    population: int | str = None,  # number of all features, of which these are a sample;
+    population: int | str | None = None,  # number of all features, these are a sample;
     # "all": the features here are all there are; None: infinitely many
     noise=None,  # law of the noise of one repeat, independent in all entries: "poisson", a
     # variance (a number, one for each feature or each entry), ("binomial", draws)
-    trials: bool = None,  # True: the first of three axes counts repeats
-    n_permutations: int = None,  # random draws beyond the exact orders; None: 10 or 32
+    trials: bool | None = None,  # True: the first of three axes counts repeats
+    n_permutations: int | None = None,  # draws beyond the exact orders; None: 10 or 32
     sample: int | None = 2**14,  # random rows for orders 3 and 4 of what is not in memory;
     # None: all rows
     stderr: bool = True,  # whether to compute standard errors
     random_state: int | np.random.Generator | None = 0,  # for what is drawn
-    n_jobs: int = None,  # number of threads of `increasing`, None for all cores
+    n_jobs: int | None = None,  # number of threads of `increasing`, None for all cores
     progress: bool = False,  # log how long the rest will take every second, not every 15
 ) -> Estimate:
     """Estimate the spectral moments of the operator behind a matrix, with errors.
@@ -76,11 +76,11 @@ def estimate_words(
     words: list,  # of names of systems: tuples
     *,
     method: str = "auto",  # this and all below: as for `estimate`
-    n_permutations: int = None,
+    n_permutations: int | None = None,
     sample: int | None = 2**14,
     stderr: bool = True,
     random_state: int | np.random.Generator | None = 0,
-    n_jobs: int = None,
+    n_jobs: int | None = None,
     progress: bool = False,
 ) -> Estimate:
     "Estimate the traces of words over systems that were validated."

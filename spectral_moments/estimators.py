@@ -47,7 +47,7 @@ def naive(
     phi: ArrayLike,  # matrix (P, Q) or repeats (T, P, Q), NaN where missing
     n_max: int,  # highest order, at most min(P, Q)
     *,
-    trials: bool = None,  # True: the first of three axes counts repeats
+    trials: bool | None = None,  # True: the first of three axes counts repeats
 ) -> np.ndarray:  # entry n - 1 is the naive estimate of m(n)
     """Return moments of the sample's phi phi' / (P Q), not centred: biased, but familiar.
 
@@ -62,7 +62,7 @@ def kong_valiant(
     n_max: int,  # highest order, at most min(P, Q)
     *,
     sampled: str = "rows",  # the sampled side, "rows" (KV-row) or "columns" (KV-col)
-    trials: bool = None,  # True: the first of three axes counts repeats
+    trials: bool | None = None,  # True: the first of three axes counts repeats
 ) -> np.ndarray:  # entry n - 1 estimates m(n)
     """Return moments that are unbiased if one side is sampled and the other complete.
 
@@ -93,8 +93,8 @@ def increasing(
     n_permutations: int = 0,  # average over so many random orders of rows and columns; 0:
     # as they are, which assumes that their order is independent of their values
     random_state: int | np.random.Generator | None = 0,  # for the permutations
-    n_jobs: int = None,  # number of threads, None for all cores; the result is the same
-    trials: bool = None,  # True: the first of three axes counts repeats
+    n_jobs: int | None = None,  # threads, None for all cores; the result is the same
+    trials: bool | None = None,  # True: the first of three axes counts repeats
 ) -> np.ndarray:  # entry n - 1 estimates m(n)
     """Return unbiased moments from cycles with increasing rows and columns.
 
@@ -112,7 +112,7 @@ def all_cycles(
     n_max: int,  # highest order, at most 4 and at most min(P, Q)
     *,
     center: bool = False,  # whether the mean over inputs is removed
-    trials: bool = None,  # True: the first of three axes counts repeats
+    trials: bool | None = None,  # True: the first of three axes counts repeats
 ):  # array whose entry n - 1 estimates m(n), NaN if rounding leaves no digit of it; a
     # tensor with gradients if `phi` is one
     """Return the mean over all cycles with distinct rows and columns, of least variance.

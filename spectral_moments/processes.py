@@ -52,7 +52,7 @@ class Process:
         rng = check_random_state(random_state)
         return self._draw(check_count(P, "P"), check_count(Q, "Q"), rng)
 
-    def eigenvalues(self, count: int = None) -> np.ndarray:  # how many; None: all
+    def eigenvalues(self, count: int | None = None) -> np.ndarray:  # how many; None: all
         "Return the largest, with multiplicity, in decreasing order; then zeros."
         count = None if count is None else check_count(count, "count")
         values = self._spectrum(count)[:count]

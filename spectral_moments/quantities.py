@@ -254,8 +254,8 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
 
     def expected_stderr(
         self,
-        P: int = None,  # number of inputs, or of groups of them; None: as many as now
-        Q: int = None,  # number of features, likewise
+        P: int | None = None,  # inputs, or groups of them; None: as many as now
+        Q: int | None = None,  # features, likewise
     ) -> float:
         "Predict the standard error that a matrix of another size would have."
         total, derivative = 0.0, self.scale.derivative(self.transformed)

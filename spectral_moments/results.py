@@ -149,7 +149,7 @@ class Estimate(ResultTable):
     def dimension(
         self,
         *,
-        system: str = None,  # its name; None: the first
+        system: str | None = None,  # its name; None: the first
     ) -> Quantity:
         "Estimate the dimension m(1)^2 / m(2), the participation ratio."
         system = next(iter(self.shapes)) if system is None else str(system)
@@ -390,7 +390,7 @@ class Comparison(ResultTable):
 def compare(
     estimates: dict,  # name -> matrix, `Estimate` (for its dimension) or `Quantity`
     *,
-    paired: str = None,  # what they share, in the same order: None, "inputs" or "features"
+    paired: str | None = None,  # what they share, in the same order: "inputs" or "features"
     **options,  # of `estimate`, for matrices
 ) -> Comparison:
     "Compare dimensions, or given quantities: differences, ratios, intervals, p-values."

@@ -145,7 +145,7 @@ def permutation_test(
     self,  # `Alignment` or `Alignments`
     n_permutations: int = 999,  # random permutations
     *,
-    of: str = None,  # only pairs with this system, whose inputs are permuted
+    of: str | None = None,  # only pairs with this system, whose inputs are permuted
     random_state: int | np.random.Generator | None = 0,  # for the permutations
 ) -> PermutationTest:
     "Test which systems are related at all, by permuting the inputs of one of each pair."
@@ -195,7 +195,7 @@ class Alignment(Quantity):
     data: Data = None  # what was measured
     permutation_test = permutation_test
 
-    def pairs(self, of: str = None) -> list:  # `of` is not used: as in `Alignments`
+    def pairs(self, of: str | None = None) -> list:  # `of` is not used: as in `Alignments`
         "Return the one pair of names."
         return [self.names]
 
@@ -243,7 +243,7 @@ def make_alignment(estimate: Estimate, names: tuple, data: Data = None) -> Align
     return made
 
 # %% ../nbs/inside_similarity.ipynb #aea7da16
-def subject_ceiling(self, subjects: list = None) -> Quantity:  # names; None: all
+def subject_ceiling(self, subjects: list | None = None) -> Quantity:  # names; None: all
     "Return the mean alignment between subjects: how alike another subject would be."
     subjects = self.names if subjects is None else subjects
     listed = isinstance(subjects, (list, tuple)) and len(subjects) > 1
@@ -256,7 +256,7 @@ def subject_ceiling(self, subjects: list = None) -> Quantity:  # names; None: al
 # %% ../nbs/inside_similarity.ipynb #45f4b462
 def best_pair(
     self,  # `Alignments`
-    of: str = None,  # only pairs with this system; None: all
+    of: str | None = None,  # only pairs with this system; None: all
     *,
     random_state: int | np.random.Generator | None = 0,  # for the halves of the inputs
 ) -> Alignment:  # the largest of all inputs, with the value from the halves
@@ -305,7 +305,7 @@ class Alignments(ResultTable):
             self._found[pair] = make_alignment(self.estimate, pair, self.data)
         return self._found[pair]
 
-    def pairs(self, of: str = None) -> list:  # `of`: only pairs with this system, as second
+    def pairs(self, of: str | None = None) -> list:  # only pairs with it, as second
         "Return the pairs of different systems."
         if of is None:
             return [*itertools.combinations(self.names, 2)]

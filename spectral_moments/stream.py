@@ -145,7 +145,7 @@ class Stream:
         *,
         center: bool = True,  # remove the mean over inputs, without bias; if it is large,
         # subtract the same numbers from all rows before, which keeps digits
-        population: int | str = None,  # number of all features, or "all"; None: infinite
+        population: int | str | None = None,  # all features, or "all"; None: infinite
         sample: int = 2**14,  # random rows to keep, for orders above 2 and for errors
         random_state: int = 0,  # for the sample
     ):
@@ -171,7 +171,7 @@ class Stream:
         rows: ArrayLike,  # further rows (any number, n_features), or one row as an array;
         # NaN where missing
         groups: ArrayLike = None,  # a label for each row; groups come whole in one batch
-        trials: bool = None,  # True: the first of three axes counts repeats
+        trials: bool | None = None,  # True: the first of three axes counts repeats
     ):  # the stream itself
         "Take in further rows; if this fails, the stream stays as it was."
         check_axes(rows, "rows", trials is not None and check_flag(trials, "trials"))

@@ -116,7 +116,7 @@ def make_factors(
     rows=None,  # numbers of the rows; None: all
     partners=None,  # numbers of rows that are subtracted from these; None: nothing is
     columns=None,  # numbers of the columns; None: all
-    split: tuple = None,  # (right half, left half) of the repeats; None: all in both
+    split: tuple | None = None,  # (right half, left half) of the repeats; None: all in both
 ) -> Factors:
     "Make the two factors of some rows and columns of a matrix."
     rows = slice(None) if rows is None else rows

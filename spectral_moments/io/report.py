@@ -128,8 +128,8 @@ def report(
     path: str | os.PathLike = "report.html",  # file to write
     *,
     n_max: int = 4,  # highest order, at least 2
-    title: str = None,  # of the page; None: the name of the only recording
-    paired: str = None,  # what several share, in the same order: None, "inputs", "features"
+    title: str | None = None,  # of the page; None: the name of the only recording
+    paired: str | None = None,  # what several share, in order: "inputs" or "features"
     **options,  # others of `estimate`
 ) -> Path:  # the file
     "Write everything about a recording on one page: sm.report(phi, 'report.html')."

@@ -91,7 +91,7 @@ class Spectrum(ResultTable):
         "(eigenvalues, how many of each), of maximum entropy; none for a trace at zero."
         return self.grid[1:], self.max_entropy[1:] / self.grid[1:]
 
-    def eigenvalues(self, count: int = None) -> np.ndarray:  # None: what the measure holds
+    def eigenvalues(self, count: int | None = None) -> np.ndarray:  # None: of the measure
         "Return eigenvalue i: the mean of the measure between ranks i - 1 and i, or zero."
         s, number = (x[::-1] for x in self.measure)
         rank = np.append(0, number.cumsum())

@@ -320,8 +320,8 @@ def spectral_function(
     # function that is summed over eigenvalues, as numpy.sqrt
     *,
     center: bool = True,  # remove the mean over inputs
-    population: int | str = None,  # number of all features, as for `estimate`
-    trials: bool = None,  # whether the first of three axes counts repeats
+    population: int | str | None = None,  # number of all features, as for `estimate`
+    trials: bool | None = None,  # whether the first of three axes counts repeats
 ) -> SpectralFunction:
     "Estimate a function of the spectrum: print(spectral_function(phi, 'rankme'))."
     options = dict(center=center, population=population, trials=trials)

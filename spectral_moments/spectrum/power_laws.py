@@ -247,10 +247,10 @@ def _fit_decay(est, orders, law, rank):
 
 def power_law(
     est: Estimate,  # moments with errors
-    orders: list[int] = None,  # from 2 on; None: up to 4, without those that are noise
+    orders: list[int] | None = None,  # from 2 on; None: up to 4, less those that are noise
     *,
     law: str = "power",  # or "exponential"
-    rank: int = None,  # eigenvalues of a power law; None: as many as features there are
+    rank: int | None = None,  # eigenvalues of a power law; None: as many as features
 ) -> DecayFit:
     "Fit exponent and scale of a power law to moments: print(power_law(est))."
     if str(law) not in OTHER_LAW:
