@@ -404,8 +404,9 @@ def compare(
         raise ArgumentError("paired", "paired must be None, 'inputs' or 'features'")
     quantities, rows, notes = {}, [], []
     for name, x in estimates.items():
-        if isinstance(x, (list, tuple)) and any(np.ndim(part) == 2 for part in x):
-            problem = f"{name!r} is a list of matrices; give each a name of its own"
+        listed = isinstance(x, (list, tuple)) and not options.get("trials")
+        if listed and any(getattr(part, "ndim", 0) == 2 for part in x):
+            problem = f"{name!r} is a list of matrices: name each, or pass trials=True"
             raise ArgumentError("estimates", problem)
         if not isinstance(x, (Quantity, Estimate)):
             x = estimate(x, **options)

@@ -473,6 +473,8 @@ def test_compare_takes_matrices_quantities_and_functions():
     assert named["p"] == pytest.approx(same["p"], rel=1e-6)
     whole = sm.compare({"a": PHI, "b": phi}, population="all")
     assert whole.quantities["b"] == sm.estimate(phi, population="all").dimension()
+    twice = sm.compare({"a": [PHI, PHI], "b": [phi, phi]}, trials=True)
+    assert twice.quantities["b"] == sm.estimate([phi, phi], trials=True).dimension()
     each = sm.compare({"a": EST[1], "b": OTHER[1]}).records()[0]
     assert each["difference"] == pytest.approx(OTHER.values[0] - EST.values[0])
     rows = sm.compare({"a": EST, "b": OTHER, "c": EST[2]}).records()
