@@ -225,6 +225,8 @@ _UNCERTAIN += "do not interpret {it}."
 _ONE, _SEVERAL = dict(be="is", its="its", it="it"), dict(be="are", its="their", it="them")
 _DRAWS = "{}: random draws are a third of the error; raise n_permutations."
 _FEW_SAMPLED = "{}: a third of the error or more comes from sampling rows; raise sample."
+_BOTH = "{}: a third of the error or more comes from random rows and draws; "
+_BOTH += "raise sample and n_permutations."
 MIN_UNCERTAIN = 0.5  # standard error over the moment, of a moment that is named
 MAX_DRAWS = 0.3  # Monte Carlo error over the standard error
 
@@ -237,7 +239,7 @@ def _moment_problems(data, estimate, lost):  # text -> which words it is true of
     judged = ~np.isnan(s) & [len({*word}) == 1 for word in words]  # not an alignment
     zero, wrong = np.isfinite(s) & (m <= 0), (m < -2 * s) & bool(data.with_noise_law)
     drawn = (0.0 if draws is None else errors.standard_error(draws)) > MAX_DRAWS * s
-    blocks = np.array([method == "blocks of rows" for method in estimate.methods])
+    by_rows = np.isin(estimate.methods, ["all cycles", "blocks of rows"])
     sampled = estimate.settings.get("sampled") or {"orders": []}
     sampled = np.isin(estimate.orders, sampled["orders"])
     return {
@@ -249,8 +251,9 @@ def _moment_problems(data, estimate, lost):  # text -> which words it is true of
         _UNCERTAIN: judged & np.isfinite(s) & (m > 0) & (s >= MIN_UNCERTAIN * m),
         _WRONG_LAW: judged & zero & wrong,
         _ZERO: judged & zero & ~wrong,
-        _DRAWS: judged & drawn & ~blocks & ~sampled,
-        _FEW_SAMPLED: judged & drawn & sampled,
+        _DRAWS: judged & drawn & ~by_rows & ~sampled,
+        _FEW_SAMPLED: judged & drawn & by_rows & sampled,
+        _BOTH: judged & drawn & ~by_rows & sampled,
     }
 
 # %% ../nbs/inside_notes.ipynb #70be574d

@@ -174,7 +174,7 @@ def test_missing_entries():
 
 
 def test_random_samples_of_rows():
-    "Of a sample of the rows the remedy is a larger one: permutations play no part."
+    "Of a sample of the rows the remedy is a larger one, and more draws if there are any."
     numbers = dict(values=np.ones(1), stderr=np.full(1, 0.1))
     data = SimpleNamespace(matrices={"phi": None}, with_noise_law=False)
     draws = errors.normal_replicates(np.full((1, 1), 0.08**2))
@@ -184,6 +184,7 @@ def test_random_samples_of_rows():
     for method, settings, remedies in [
         ("blocks of rows", {"sampled": {"orders": [3, 4]}}, ["sample"]),
         ("all cycles", {"sampled": {"orders": [3, 4]}}, ["sample"]),
+        ("increasing", {"sampled": {"orders": [3]}}, ["sample and n_permutations"]),
         ("blocks of rows", {"sampled": None}, []),  # all rows were used
         ("increasing (10 permutations)", {"sampled": None}, ["n_permutations"]),
     ]:
