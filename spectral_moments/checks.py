@@ -131,10 +131,11 @@ def check_labels(labels, size: int, name: str, index=None) -> np.ndarray | None:
         raise ArgumentError(name, f"{name} {problem}; pass {name}.loc[phi.index]")
     with suppress(ValueError):  # of lists of different lengths, which have no shape
         labels = np.asarray(labels)
-    shape = getattr(labels, "shape", "of lists")
+    shape = getattr(labels, "shape", None)
     if shape != (size,):
         axis = "column (feature)" if name == "column_groups" else "row (input)"
-        problem = f"{size} labels, one for each {axis}; it has shape {shape}"
+        given = "has lists of different lengths" if shape is None else f"has shape {shape}"
+        problem = f"{size} labels, one for each {axis}; it {given}"
         raise ArgumentError(name, f"{name} must hold {problem}")
     missing = [x is None or type(x).__name__ == "NAType" or x != x for x in labels]
     if any(missing):

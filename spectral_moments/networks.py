@@ -59,8 +59,8 @@ def by_position(seen, module, x):
         x = x.transpose(0, 1)
     if axis is None:
         axis = -1 if features_last or x.ndim == 3 else 1
-    if axis not in {*range(1 - x.ndim, x.ndim)} - {0}:
-        problem = f"feature_axis = {axis}: the axes are {shape}; pass 1 or -1"
+    if axis not in [k for k in range(1 - x.ndim, x.ndim) if k]:
+        problem = f"feature_axis = {axis!r}: the axes are {shape}; pass 1 or -1"
         raise ArgumentError("feature_axis", problem)
     return x.movedim(axis, -1).flatten(1, -2)
 
@@ -215,10 +215,11 @@ class Watch:
         several = isinstance(self.layers, (list, tuple)) and len(self.layers) > 0
         names = self.layers if several else [self.layers]
         self.layers = {name: find_layer(self.model, name) for name in names}
-        known = dict(positions=("sample", "mean", "features"), mode=(None, "train", "eval"))
-        for name, values in known.items():
-            if str(getattr(self, name)) not in map(str, values):
-                raise ArgumentError(name, f"{name} must be one of {values}")
+        if str(self.positions) not in ("sample", "mean", "features"):
+            known = "'sample', 'mean' or 'features'"
+            raise ArgumentError("positions", f"positions must be {known}")
+        if self.mode is not None and str(self.mode) not in ("train", "eval"):
+            raise ArgumentError("mode", "mode must be None, 'train' or 'eval'")
         returned = dict(groups="a label of each input", mask="False for padding")
         for name in returned:
             function = getattr(self, name)
@@ -367,7 +368,7 @@ def inverse_dimension(
     center: bool = True,  # whether the mean over inputs is removed
     population: int | str | None = None,  # "all": of these units, as a loss needs
     groups: ArrayLike | None = None,  # a label for each input, as for `estimate`
-) -> torch.Tensor:  # with its gradient; 0 for a constant layer: keep its variance too
+) -> torch.Tensor:  # with its gradient; blind to scale: a constant layer has 0
     "Estimate m(2) / m(1)^2, one over the dimension, as a loss; it is finite at m(2) = 0."
     if not (torch.is_tensor(phi) and phi.ndim == 2 and phi.is_floating_point()):
         problem = "phi must be a tensor (inputs, features) of floats; of tokens phi.mean(1)"

@@ -176,8 +176,10 @@ class Stream:
         "Take in further rows; if this fails, the stream stays as it was."
         check_axes(rows, "rows", trials is not None and check_flag(trials, "trials"))
         rows = np.atleast_2d(rows) if getattr(rows, "ndim", 2) < 2 else rows
-        listed = hasattr(rows, "__len__")
-        if listed and 0 in getattr(rows, "shape", (len(rows), 1))[-2:-1]:
+        shape = getattr(rows, "shape", None)
+        if shape is None and hasattr(rows, "__len__"):
+            shape = len(rows), 1
+        if shape and 0 in shape[-2:-1]:
             return self
         x = check_trials(rows, name="rows", missing=None if self.n_rows else True)
         self._check_batch(x, groups)

@@ -180,7 +180,8 @@ def test_noise_is_checked():
         "noise", "2 repeats, which remove noise", {"phi": [X, X]}, trials=True, noise=1.0
     )
     refused("noise", "not known; use 'poisson'", noise="gamma")
-    refused("noise", "noise = True is not known", noise=True)
+    for wrong in (True, (), (np.ones(6), 2)):
+        refused("noise", "is not known; use 'poisson'", noise=wrong)
     refused("noise", "not known", noise=("binomial",))
     refused("noise", "not known", noise=("poisson", 3))
     refused("noise", "has negative and fractional entries", noise="poisson")

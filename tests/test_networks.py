@@ -250,7 +250,7 @@ def test_axes():
     conv = nn.Sequential(nn.Conv1d(7, 3, 2), nn.ReLU())
     for layer in "01":
         refused("feature_axis", "feature_axis=1 or -1", watched, conv, tokens, layer)
-    for axis in (0, 4, "x"):
+    for axis in (0, 4, "x", [1]):
         known = dict(feature_axis=axis)
         refused("feature_axis", "the axes are", watched, alone(nn.ReLU()), maps, **known)
 
@@ -302,7 +302,7 @@ def test_refusals(model):
     refused("groups", "a label of each input", watch, model, "act", groups=[1] * 8)
     refused("mask", "False for padding", watch, model, "act", mask=x)
     refused("model", "several devices", watch, parallel, "module.0")
-    for name, wrong in (("positions", "channels"), ("mode", "test"), ("rows", 0)):
+    for name, wrong in (("positions", "channels"), ("mode", "None"), ("rows", 0)):
         refused(name, f"{name} (must|=)", watch, model, "act", **{name: wrong})
     refused("mode", "mode must", watch, model, "act", mode=np.eye(2))
     with watch(model, "act") as seen:

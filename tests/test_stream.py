@@ -7,6 +7,7 @@ import pytest
 from conftest import normal
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.sparse import csc_array
 
 import spectral_moments as sm
 from spectral_moments import Stream, estimate
@@ -151,6 +152,7 @@ def test_refusals_leave_the_stream_as_it_was():
         (PHI[None, :4], {}, "rows"),
         (REPEATS[:, :4], dict(trials=True), "rows"),
         ("rows", {}, "rows"),
+        (csc_array(PHI), {}, "rows"),
         (np.array(3.0), {}, "rows"),
         (PHI[:4], dict(trials=np.ones(2)), "trials"),
         (PHI * 1e100, {}, "rows"),

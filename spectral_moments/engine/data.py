@@ -278,8 +278,8 @@ def check_noise(noise, matrix, name):
         if problem:
             raise ArgumentError("noise", f"noise {problem}")
         return Noise("gaussian", variance, matrix.scale_exponent)
-    law, *draws = noise if isinstance(noise, tuple) else (noise,)
-    if (law, len(draws)) not in (("poisson", 0), ("binomial", 1)):
+    law, *draws = noise if isinstance(noise, tuple) and noise else (noise,)
+    if (str(law), len(draws)) not in (("poisson", 0), ("binomial", 1)):
         laws = "'poisson', ('binomial', draws) or a variance"
         raise ArgumentError("noise", f"noise = {noise!r} is not known; use {laws}")
     draws = check_count(draws[0], "noise", least=2) if draws else None

@@ -143,8 +143,8 @@ def report(
     named = {printable(str(name)): x for name, x in named.items()}
     if not named:
         raise ArgumentError("given", "given must be a recording or a dict of recordings")
-    if str(paired) not in ("None", "inputs", "features"):
-        raise ArgumentError("paired", f"paired = {paired!r} is not 'inputs' or 'features'")
+    if paired is not None and str(paired) not in ("inputs", "features"):
+        raise ArgumentError("paired", "paired must be None, 'inputs' or 'features'")
     check_options(report, options, ESTIMATE_OPTIONS)
     n_max = check_count(n_max, "n_max", least=2)
     recordings = {k: x for k, x in named.items() if not isinstance(x, sm.Estimate)}
