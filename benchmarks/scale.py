@@ -70,10 +70,8 @@ def measure_one(rows, columns, workers, kill_after=None):
     options = dict(n_workers=workers, threads_per_worker=1, memory_limit=MEMORY)
     options |= dict(dashboard_address=None, silence_logs=50)
     with LocalCluster(**options) as cluster, Client(cluster) as client:
-        sm.estimate(
-            array(2 * ENTRIES // columns, columns)
-        )  # first calls import and compile
-        x = array(rows, columns)
+        small, x = array(2 * ENTRIES // columns, columns), array(rows, columns)
+        sm.estimate(small)  # first calls import and compile
         base, _ = elapsed(lambda: x.sum().compute())
         if kill_after:
             first = [*client.run(os.getpid).values()][0]

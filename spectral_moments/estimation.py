@@ -27,7 +27,7 @@ def estimate(
     center: bool = True,  # remove the mean over inputs, without bias: covariances
     groups: ArrayLike = None,  # a label for each input; a group is one sampling unit
     column_groups: ArrayLike = None,  # a label for each feature, likewise
-    population: int | str | None = None,  # number of all features, these are a sample;
+    population: int | str | None = None,  # of how many features these are a sample;
     # "all": the features here are all there are; None: infinitely many
     noise=None,  # law of the noise of one repeat, independent in all entries: "poisson", a
     # variance (a number, one for each feature or each entry), ("binomial", draws)

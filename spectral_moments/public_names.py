@@ -45,7 +45,7 @@ REMOVED = {  # 0.3 -> what to do instead
     "cvpca": "use sm.power_law for the decay of the eigenvalues",
     "compare_laws": "use sm.power_law, which tests its fit",
     "subsample_check SubsampleCheck": "use sm.dimension_by_size",
-    "EstimateWarning": "nothing is warned of: read est.notes, which print(est) shows",
+    "EstimateWarning": "remove the filters, and read est.notes",
     "callbacks": "the recipes have ten lines for Lightning and for torchmetrics",
 }
 

@@ -395,7 +395,7 @@ def _square_root(K, name):
 def alignment_from_kernels(
     K: ArrayLike,  # Gram matrix of the first system, (P, P)
     L: ArrayLike,  # Gram matrix of the second system, the same inputs
-    **options,  # of `alignment`, for instance groups
+    **options,  # of `estimate`, for instance groups
 ) -> Alignment:
     "Estimate the alignment of two kernels that are known at P inputs, with its error."
     check_options(alignment_from_kernels, options, ESTIMATE_OPTIONS)
