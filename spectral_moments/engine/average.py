@@ -223,9 +223,9 @@ def typical_sizes(data: Data, words: tuple) -> np.ndarray:  # (words,)
     sizes = {}
     for name, matrix in data.matrices.items():
         x = np.nan_to_num(to_numpy(matrix.preview()[1]))
+        x = x[:, x.any(axis=(0, 2))]
         x = x - np.median(x, axis=1, keepdims=True) if data.center else x
         squares = np.sort((x**2).mean(axis=(0, 2)))
-        squares = squares[squares > 0]
         sizes[name] = float(squares[(len(squares) - 1) // 2]) if len(squares) else 0.0
     return np.array([math.prod(sizes[name] for name in word) for word in words])
 

@@ -357,7 +357,8 @@ def pair_moments(
 def _size(about_origin, sums, word, places):
     "Return the size of what was added for a word, which bounds its rounding error."
     a, b, c, d = places
-    before, M, G = abs(about_origin.whole), abs(sums.whole), sums.n_groups
+    before, M, G = np.sqrt(about_origin.whole.diagonal()), abs(sums.whole), sums.n_groups
+    before = np.outer(before, before)  # terms may cancel
     if len(word) == 1:
         return np.trace(before[a, c]) / G
     size = (before[a, b] * M[c, d] + M[a, b] * before[c, d]).sum()
