@@ -217,16 +217,21 @@ MAX_ROUNDING = 1e-3  # rounding above this part of an estimate makes it worthles
 NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero, not lost
 
 
+def _typical_square(x):  # (T, P, Q)
+    "Return the mean square of a typical row: the median, of two middle rows the smaller."
+    squares = np.sort((x**2).mean(axis=(0, 2)))
+    return float(squares[(len(squares) - 1) // 2]) if len(squares) else 0.0
+
+
 def typical_sizes(data: Data, words: tuple) -> np.ndarray:  # (words,)
-    """Return words of typical rows: medians of mean squares, which few entries cannot move;
-    of two middle rows the smaller. Blank rows do not count: nothing is lost in them."""
+    """Return words of typical rows, which few entries cannot move. Blank rows do not count:
+    nothing is lost in them. Nor does the mean, unless most rows are equal to it."""
     sizes = {}
     for name, matrix in data.matrices.items():
         x = np.nan_to_num(to_numpy(matrix.preview()[1]))
         x = x[:, x.any(axis=(0, 2))]
-        x = x - np.median(x, axis=1, keepdims=True) if data.center else x
-        squares = np.sort((x**2).mean(axis=(0, 2)))
-        sizes[name] = float(squares[(len(squares) - 1) // 2]) if len(squares) else 0.0
+        mean = np.median(x, axis=1, keepdims=True) if data.center else 0.0
+        sizes[name] = _typical_square(x - mean) or _typical_square(x)
     return np.array([math.prod(sizes[name] for name in word) for word in words])
 
 
