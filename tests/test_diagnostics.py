@@ -10,6 +10,8 @@ from conftest import normal
 
 import spectral_moments as sm
 from spectral_moments import diagnostics, errors
+from spectral_moments.engine.average import typical_sizes
+from spectral_moments.engine.data import open_data
 from spectral_moments.errors import Replicates
 from spectral_moments.processes import RBF, Linear, PowerLaw
 
@@ -240,6 +242,9 @@ def test_numbers():
     assert not any("digits" in x for x in notes(rare, center=False))
     rare[::10, 1] = 1e20, 1.0
     assert any("digits" in x for x in notes(rare, center=False))
+    assert typical_sizes(open_data({"phi": 0 * rare}), [("phi",)]) == 0
+    binary = (np.random.default_rng(3).random((9, 3)) < 0.8) * 1.0
+    assert not any("digits" in x for x in notes(binary))
     twice = normal((2, 20, 5))
     twice[1, 2, 1] = 1e308  # divided by it, products of the others are zero
     far = sm.estimate(twice, trials=True, stderr=False)

@@ -220,7 +220,7 @@ NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero,
 def _typical_square(x):  # (T, P, Q)
     "Return the mean square of a typical row: the median, of two middle rows the smaller."
     squares = np.sort((x**2).mean(axis=(0, 2)))
-    return float(squares[(len(squares) - 1) // 2]) if len(squares) else 0.0
+    return float(squares[(len(squares) - 1) // 2])
 
 
 def typical_sizes(data: Data, words: tuple) -> np.ndarray:  # (words,)
@@ -229,7 +229,7 @@ def typical_sizes(data: Data, words: tuple) -> np.ndarray:  # (words,)
     sizes = {}
     for name, matrix in data.matrices.items():
         x = np.nan_to_num(to_numpy(matrix.preview()[1]))
-        x = x[:, x.any(axis=(0, 2))]
+        x = x[:, x.any(axis=(0, 2))] if x.any() else x
         mean = np.median(x, axis=1, keepdims=True) if data.center else 0.0
         sizes[name] = _typical_square(x - mean) or _typical_square(x)
     return np.array([math.prod(sizes[name] for name in word) for word in words])
