@@ -75,7 +75,7 @@ def _alike_note(x, near, numbers, what, option, example):
     return [
         f"Consecutive {what} are correlated. If they belong together ({example}), give "
         f"them the same label in {option}=; otherwise dimension, errors and p-values are "
-        "too small. Inputs that were only sorted are independent."
+        "too small, alignments too large. Inputs that were only sorted are independent."
     ]
 
 # %% ../nbs/inside_notes.ipynb #bbef06a4
@@ -152,7 +152,7 @@ def check_data(matrix, inputs, *, center: bool, ordered: bool = True) -> list[st
     middle = slice(max(P - N_LOOKED, 0) // 2, (P + N_LOOKED) // 2)
     near = _mean_of_trials(look(matrix.rows(middle)))[1] if ordered else None
     if inputs.groups is None:
-        notes += _alike_note(x, near, numbers, "rows", "groups", "a movie, a time series")
+        notes += _alike_note(x, near, numbers, "rows", "groups", "a movie, a document")
     elif ordered and _consecutive_alike(near, np.diff(inputs.groups[middle]) != 0):
         remedy = "should groups= number the movies, not their frames?"
         notes.append(f"Consecutive rows of different groups are correlated: {remedy}")

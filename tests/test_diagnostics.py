@@ -69,9 +69,9 @@ def test_a_whole_layer_of_few_features():
 # --- 2: consecutive rows ------------------------------------------------------------------
 
 ROWS = (
-    "Consecutive rows are correlated. If they belong together (a movie, a time series), "
+    "Consecutive rows are correlated. If they belong together (a movie, a document), "
     "give them the same label in groups=; otherwise dimension, errors and p-values are too "
-    "small. Inputs that were only sorted are independent."
+    "small, alignments too large. Inputs that were only sorted are independent."
 )
 
 

@@ -500,6 +500,8 @@ def test_paired_inputs():
     with pytest.raises(ValueError, match="paired = 'features': .* found 64 and 80"):
         sm.compare({"a": EST, "b": OTHER}, paired="features")
     assert str(sm.compare({"a": EST, "b": OTHER})).endswith(SINGLE_TRIAL)
+    unknown = sm.compare({"a": EST, "b": Quantity(math.nan)}, paired="inputs")
+    assert math.isnan(unknown.records()[0]["p"])
 
 
 def test_plot():
