@@ -83,6 +83,14 @@ def test_the_order_of_the_rows_is_within_the_bound_on_rounding():
     assert (abs(turned.values - found.values) <= 4 * found.rounding).all()
 
 
+def test_a_mean_that_is_rounded_is_removed_again():
+    x, far = 3 * normal((8, 3)), normal((8, 3), 1) + 1e7
+    x[7, 1] = 1e10
+    views = [make_view({"a": x, "b": y}, center=True) for y in (far, far - 1e7)]
+    one, other = (word_means(view, (("a", "b"),)).values for view in views)
+    np.testing.assert_allclose(one, other, rtol=1e-3)
+
+
 def test_trivial_matrices():
     words = tuple(("a",) * n for n in range(1, 5))
     ones = word_means(make_view({"a": np.ones((7, 6))}), words)

@@ -138,6 +138,7 @@ REFUSED = {
     "8 rows and columns": lambda x: sm.spectral_function(x[:5]),
     "drop rows": lambda x: sm.spectral_function(np.where(x > 1, np.nan, x)),
     "that vary": lambda x: sm.spectral_function(np.ones((20, 20))),
+    "columns that vary": lambda x: sm.spectral_function([x, 0 * x], trials=True),
     "one of each group": lambda x: sm.spectral_function(
         sm.Recording(x, groups=np.arange(30) // 2)
     ),

@@ -21,8 +21,10 @@ def center_columns(x, observed, weights):  # matrix; where it was measured; of t
     "Subtract from each column its mean over the rows, of what was measured."
     weights = namespace(x).asarray(np.ones(len(x)) if weights is None else weights)
     number = weights.sum() if observed is None else weights @ observed
-    mean = (weights @ x) / (number + (number == 0))
-    return x - (mean if observed is None else observed * mean)
+    for _ in range(2):  # the second time, what rounding left of the mean
+        mean = (weights @ x) / (number + (number == 0))
+        x = x - (mean if observed is None else observed * mean)
+    return x
 
 
 def label_matrices(view: View):

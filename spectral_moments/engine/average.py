@@ -214,7 +214,7 @@ def join_moments(parts: list, words: tuple) -> Moments:
 
 # %% ../../nbs/inside_average.ipynb #8a9f9fb2
 MAX_ROUNDING = 1e-3  # rounding above this part of an estimate makes it worthless
-NEGLIGIBLE = 1e-11  # of a typical row's mean square: an estimate below is zero, not lost
+NEGLIGIBLE = 1e-10  # of a typical row's mean square: an estimate below is zero, not lost
 
 
 def _typical_square(x):  # (T, P, Q)

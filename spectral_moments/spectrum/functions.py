@@ -328,7 +328,7 @@ def spectral_function(
     data = open_data({"phi": phi}, **options)
     matrix = data.matrices["phi"]
     x, n_features = to_numpy(matrix.rows()), matrix.features.population or math.inf
-    varied = np.ptp(x, axis=1).any() if center else x.any()
+    varied = all((mean - center * mean[0]).any() for _, mean in _without_noise(x))
     if data.grouped or matrix.n_missing or min(x.shape[1:]) < MIN_CURVE_UNITS or not varied:
         problem = f"""phi needs {MIN_CURVE_UNITS} rows and columns that vary, no missing
             entries and no groups: drop rows with missing entries, pass one of each group"""
