@@ -218,6 +218,7 @@ class Quantity(ResultTable, NDArrayOperatorsMixin):
             return float(abs(self.scale.derivative(self.transformed)) * self.error)
 
     @property
+    @np.errstate(invalid="ignore")  # at the end of a scale
     def error_by_source(self):
         "Standard errors of the value that are due to each kind of unit: kind -> number."
         derivative, total = abs(self.scale.derivative(self.transformed)), {}

@@ -434,7 +434,8 @@ def compare_pair(one: Quantity, other: Quantity, paired=None) -> dict:
         sources = [q.replicates.get(("paired", paired)) for q in (one, other)]
         first, second = [int(x.n_units) if x else 0 for x in sources]
         undetermined = math.isnan(one.value) or math.isnan(other.value)
-        if not undetermined and (first != second or not first):
+        same = first == second or not (first and second)  # as far as they are known
+        if not same or not (undetermined or (first and second)):
             problem = f"""paired = {paired!r}: the estimates must have the same number of
                 {paired}, with errors; found {first} and {second}"""
             raise ArgumentError("paired", problem)

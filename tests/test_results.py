@@ -497,8 +497,9 @@ def test_paired_inputs():
     assert (sm.compare({"a": EST, "b": EST}, paired="inputs").records()[0]["p"]) == 1
     forecast = both["two"] - both["one"]
     assert forecast.expected_stderr(320, 1200) == pytest.approx(forecast.stderr / 2)
-    with pytest.raises(ValueError, match="paired = 'features': .* found 64 and 80"):
-        sm.compare({"a": EST, "b": OTHER}, paired="features")
+    for other in (OTHER, replace(OTHER.dimension(), transformed=math.nan)):
+        with pytest.raises(ValueError, match="paired = 'features': .* found 64 and 80"):
+            sm.compare({"a": EST, "b": other}, paired="features")
     assert str(sm.compare({"a": EST, "b": OTHER})).endswith(SINGLE_TRIAL)
     unknown = sm.compare({"a": EST, "b": Quantity(math.nan)}, paired="inputs")
     assert math.isnan(unknown.records()[0]["p"])
