@@ -106,6 +106,6 @@ def participation_ratio(
     phi: ArrayLike | Recording,  # what `estimate` takes
     **options,  # those of `estimate`
 ) -> Quantity:
-    "Estimate the dimension m(1)^2 / m(2) of a matrix: print(participation_ratio(phi))."
+    "Estimate the dimension m(1)^2 / m(2) behind a matrix: print(participation_ratio(phi))."
     check_options(participation_ratio, options, ESTIMATE_OPTIONS)
     return estimate(phi, 2, **options).dimension()

@@ -72,6 +72,7 @@ def test_units(unit):
     inside = abs(np.log10(unit)) * 2 * est.orders < 300
     np.testing.assert_array_equal(np.isfinite(est.values), inside)
     assert inside.all() == (not any("range" in note for note in est.notes))
+    scale_by_power(np.uint64(2047 * 2**52 + 1).view(float), 1)  # a signalling NaN
 
 
 def test_numbers_of_very_different_size():

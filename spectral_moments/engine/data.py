@@ -110,7 +110,7 @@ class NamedMatrix:
         return replace(self, trials=trials, noise=noise, n_missing=n_missing)
 
 
-@np.errstate(over="ignore")
+@np.errstate(over="ignore", invalid="ignore")  # some files hold signalling NaN
 def scale_by_power(x, exponent):
     "Multiply x by 2**exponent, without rounding."
     if not exponent:
